@@ -191,17 +191,18 @@ def _examine(
 ) -> list[Finding]:
     import asyncio
 
-    from skillc.doctor.examine import examined, prepared, read_program, without_program
-    from skillc.doctor.reach import ask, cost_told, unasked
+    from skillc.doctor.checks import check_installation, check_program, examine_program
+    from skillc.doctor.reach import describe_cost, prepare_calls, send_calls, skip_calls
     from skillc.frontend import plan_file
 
     if program is None:
         if models or settings:
             raise SkillcError("`--model` and `--set` need a program", hint="name the program")
-        return without_program(Path())
-    patient = read_program(plan_file(program, models=models, settings=settings, offline=offline))
-    ready = prepared(patient)
-    if no_calls or not ready.questions:
-        return examined(patient, ready, unasked(ready, "not asked"))
-    click.echo(cost_told(ready), err=True)
-    return examined(patient, ready, asyncio.run(ask(ready)))
+        return check_installation(Path())
+    planned = plan_file(program, models=models, settings=settings, offline=offline)
+    examined = examine_program(planned)
+    calls = prepare_calls(planned.plan, planned.root)
+    if no_calls or not calls.calls:
+        return check_program(examined, calls, skip_calls(calls))
+    click.echo(describe_cost(calls), err=True)
+    return check_program(examined, calls, asyncio.run(send_calls(calls)))

@@ -1,4 +1,4 @@
-"""Checks of the installation, of prices and spending, and of the disk."""
+"""All checks, in the order in which a user would ask: installation, program, models, cost, disk, memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import platform
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -16,35 +17,119 @@ from skillc import __version__
 from skillc.budget.bounds import Bounds
 from skillc.budget.call_sizes import call_sizes
 from skillc.budget.spend import Spend, price_hint
-from skillc.doctor.machine import free_disk
+from skillc.diagnostics.diagnostic import Severity
+from skillc.doctor.machine import free_disk, machine_here
+from skillc.doctor.reach import CallResults, PreparedCalls
 from skillc.doctor.report import Finding
-from skillc.frontend import Estimated
+from skillc.doctor.servers import check_servers, check_vllm
+from skillc.errors import SkillcError
+from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
 from skillc.models.cache.folder import disk_used
 from skillc.models.cache.replies import DATABASE
 from skillc.models.endpoint import KEY_VARIABLES
+from skillc.models.prices import price_table
 from skillc.plan import figures
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.folder import RunFolder
 from skillc.text import counted, in_bytes, joined
+
+_GROUPS = ("installed", "program", "models", "cost", "disk", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminedProgram:
+    """A program with the findings about it, and its estimate if its data could be read."""
+
+    planned: Planned
+    estimated: Estimated | None
+    findings: tuple[Finding, ...]
+
+
+def check_installation(folder: Path) -> list[Finding]:
+    """Check everything that needs no program, in a folder."""
+    return [*check_packages(None), check_vllm(folder), check_keys(), *_check_machine()]
+
+
+def examine_program(planned: Planned) -> ExaminedProgram:
+    """Read a program's data; each problem that would block a compile there becomes a finding."""
+    findings = [
+        Finding("program", "missing", "version", f"{feature.what} needs skillc {feature.version}", "remove it")
+        for feature in planned.checked.unsupported
+    ]
+    try:
+        estimated = estimate(planned)
+    except UnfitDataError as problem:
+        findings += [Finding("program", "missing", "data", found.message, found.hint) for found in problem.diagnostics]
+        return ExaminedProgram(planned, None, tuple(findings))
+    except SkillcError as problem:
+        findings.append(Finding("program", "missing", "data", problem.message, problem.hint))
+        return ExaminedProgram(planned, None, tuple(findings))
+    findings += [
+        Finding("program", "missing", "budget", found.message, found.hint)
+        for found in estimated.diagnostics
+        if found.severity is Severity.ERROR
+    ]
+    sizes = estimated.sizes
+    splits = f"{sizes.train:,} training, {sizes.validation:,} validation and {sizes.test:,} test examples"
+    return ExaminedProgram(planned, estimated, (*findings, Finding("program", "ok", "data", splits)))
+
+
+def check_program(
+    program: ExaminedProgram, calls: PreparedCalls, results: CallResults, environ: Mapping[str, str] = os.environ
+) -> list[Finding]:
+    """Return all findings about a program, by group."""
+    plan, root, estimated = program.planned.plan, program.planned.root, program.estimated
+    served = list(check_servers(plan, root, results.roles, environ))
+    models = [_without_weights(finding, served) for finding in (*calls.findings, *results.findings)]
+    roles = list(plan.models)
+    findings = [
+        *check_packages(plan),
+        *program.findings,
+        *sorted(models, key=lambda finding: roles.index(finding.what)),
+        *check_prices(plan, price_table(plan)),
+        *(check_spend(plan, estimated) if estimated is not None else ()),
+        check_disk(plan, root / ".skillc", estimated.bounds if estimated is not None else None),
+    ]
+    return sorted([*findings, *served], key=lambda finding: _GROUPS.index(finding.group))
+
+
+def _without_weights(finding: Finding, served: Sequence[Finding]) -> Finding:
+    """Report a model that skillc would serve as missing if its weights are missing."""
+    role = f"`{finding.what}`"
+    lacks = any(each.group == "disk" and each.level == "missing" and role in each.what for each in served)
+    if not lacks or finding.level == "missing" or "served by skillc" not in finding.detail:
+        return finding
+    return replace(finding, level="missing", detail=f"{finding.detail}, and its weights are missing", fix="see `disk`")
+
+
+def _check_machine() -> Iterator[Finding]:
+    machine = machine_here()
+    if not machine.gpus:
+        yield Finding("memory", "ok", "GPU", "none in `nvidia-smi`; servers that skillc starts run on the CPU")
+    for number, gpu in enumerate(machine.gpus):
+        memory = f"{in_bytes(gpu.free)} of {in_bytes(gpu.total)} free"
+        yield Finding("memory", "ok", f"GPU {number}", f"{gpu.name}, {memory}")
+    if machine.memory is not None:
+        free, total = in_bytes(machine.memory.free), in_bytes(machine.memory.total)
+        yield Finding("memory", "ok", "memory", f"{free} of {total} free")
+
 
 _INSTALLED = "installed"
 _LEAST_PYTHON = (3, 11)
 # Extras by the setting of `method` that needs them, with the package that they bring.
 _EXTRAS = {"gepa": "gepa", "miprov2": "optuna"}
 
-Version = Callable[[str], str | None]
-
 
 def installed_version(package: str) -> str | None:
-    """Return the version of an installed package, or None. Imports nothing."""
+    """Return the version of an installed package, or None, without importing it."""
     try:
         return version(package)
     except PackageNotFoundError:
         return None
 
 
-def check_installed(plan: Plan | None, find: Version = installed_version) -> Iterator[Finding]:
-    """Check Python and the packages; one that only other programs need is a note."""
+def check_packages(plan: Plan | None, find: Callable[[str], str | None] = installed_version) -> Iterator[Finding]:
+    """Check Python and the packages; a missing package that the program does not need is a note."""
     yield _python()
     yield Finding(_INSTALLED, "ok", "skillc", __version__)
     for requirement in _requirements():
@@ -58,9 +143,8 @@ def check_installed(plan: Plan | None, find: Version = installed_version) -> Ite
 def _python() -> Finding:
     here = platform.python_version()
     if sys.version_info < _LEAST_PYTHON:
-        return Finding(
-            _INSTALLED, "missing", "python", f"{here}, and skillc needs 3.11", "install Python 3.11 or later"
-        )
+        detail = f"{here}, and skillc needs 3.11 or later"
+        return Finding(_INSTALLED, "missing", "python", detail, "install Python 3.11 or later")
     return Finding(_INSTALLED, "ok", "python", f"{here} at {sys.executable}")
 
 
@@ -73,37 +157,26 @@ def _requirements() -> list[Requirement]:
 
 def _package(requirement: Requirement, found: str | None) -> Finding:
     name = requirement.name
-    if found is None:
-        return Finding(_INSTALLED, "missing", name, "not installed", f'pip install "{_bare(requirement)}"')
-    if not requirement.specifier.contains(found, prereleases=True):
-        detail = f"{found}, and skillc needs {requirement.specifier}"
-        return Finding(_INSTALLED, "missing", name, detail, f'pip install "{_bare(requirement)}"')
-    return Finding(_INSTALLED, "ok", name, found)
-
-
-def _bare(requirement: Requirement) -> str:
-    return f"{requirement.name}{requirement.specifier}"
+    if found is not None and requirement.specifier.contains(found, prereleases=True):
+        return Finding(_INSTALLED, "ok", name, found)
+    detail = "not installed" if found is None else f"{found}, and skillc needs {requirement.specifier}"
+    return Finding(_INSTALLED, "missing", name, detail, f'pip install "{name}{requirement.specifier}"')
 
 
 def _extra(method: str, package: str, found: str | None, plan: Plan | None) -> Finding:
     if found is not None:
         return Finding(_INSTALLED, "ok", package, f"{found}, for `method = {method}`")
-    needed = plan is not None and plan.optimize.method == method
-    why = f"not installed, and the program's `method = {method}` needs it"
-    return Finding(
-        _INSTALLED,
-        "missing" if needed else "note",
-        package,
-        why if needed else f"not installed; only `method = {method}` needs it",
-        f'pip install "skillc[{method}]"',
-    )
+    install = f'pip install "skillc[{method}]"'
+    if plan is not None and plan.optimize.method == method:
+        detail = f"not installed, and the program's `method = {method}` needs it"
+        return Finding(_INSTALLED, "missing", package, detail, install)
+    return Finding(_INSTALLED, "note", package, f"not installed; only `method = {method}` needs it", install)
 
 
 def _locks() -> Finding:
     shared = sys.platform != "win32"
-    detail = f"SQLite {sqlite3.sqlite_version}; one process " + (
-        "fetches a reply for all that share a cache" if shared else "does not see what another one is fetching"
-    )
+    calls = "share" if shared else "do not share"
+    detail = f"SQLite {sqlite3.sqlite_version}; processes with one cache {calls} calls in flight"
     return Finding(_INSTALLED, "ok" if shared else "note", "cache", detail)
 
 
@@ -112,7 +185,7 @@ def check_keys(environ: Mapping[str, str] = os.environ) -> Finding:
     known = [name for name in KEY_VARIABLES.values() if environ.get(name)]
     if known:
         return Finding("models", "ok", "keys", f"set: {', '.join(known)}")
-    return Finding("models", "note", "keys", "no provider's key is set; `--offline` and servers of one's own need none")
+    return Finding("models", "note", "keys", "no provider's key is set; `--offline` and your own servers need none")
 
 
 _COST = "cost"
@@ -126,7 +199,7 @@ def check_prices(plan: Plan, prices: Mapping[str, PricePlan | None]) -> Iterator
 
 def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Finding:
     if price is None:
-        detail = f"the price of `{model.model}` is not known" + (", and the budget caps the cost" if capped else "")
+        detail = f"the price of `{model.model}` is unknown" + (", and the budget caps the cost" if capped else "")
         return Finding(_COST, "missing" if capped else "note", model.role, detail, price_hint(model))
     rates = []
     if price.input or price.output:
@@ -152,13 +225,13 @@ def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
 
 def _about(spend: Spend) -> str:
     if spend.cost is None:
-        return "at a price that is not known"
+        return "at an unknown price"
     return f"about {figures.dollars(spend.cost)}" if spend.cost else "free"
 
 
 _DISK = "disk"
-# Bytes: what a call leaves beside its text, in the cache and the run folder together (1,155 were measured with replies
-# of 20 tokens), and a token's text, which stands in both.
+# Bytes of a call beside its text, in the cache and the run folder together (1,155 were measured with replies of 20
+# tokens), and of a token's text, which is in both.
 _A_CALL, _A_TOKEN = 1_200, 2 * 5
 
 
@@ -169,18 +242,18 @@ def check_disk(plan: Plan, home: Path, bounds: Bounds | None) -> Finding:
     if not _writable(home):
         fix = f"chmod u+w {home if home.exists() else home.parent}"
         return Finding(_DISK, "missing", "run folder", f"{home} cannot be written", fix)
-    kept = f"; {in_bytes(disk_used(cache))} of replies are kept" if (cache / DATABASE).is_file() else ""
+    kept = f"; {in_bytes(disk_used(cache))} of replies are cached" if (cache / DATABASE).is_file() else ""
     if free is None or bounds is None:
-        return Finding(_DISK, "note", "run folder", f"how much is free in {home} can't be told{kept}")
+        return Finding(_DISK, "note", "run folder", f"the free space in {home} is unknown{kept}")
     need = most_written(plan, bounds)
-    told = f"about {in_bytes(need)} for a compile, {in_bytes(free)} are free in {home}{kept}"
+    detail = f"about {in_bytes(need)} for a compile, {in_bytes(free)} are free in {home}{kept}"
     if need > free:
-        return Finding(_DISK, "missing", "run folder", told, f"skillc cache prune {home.parent} --older-than 30d")
-    return Finding(_DISK, "ok", "run folder", told)
+        return Finding(_DISK, "missing", "run folder", detail, f"skillc cache prune {home.parent} --older-than 30d")
+    return Finding(_DISK, "ok", "run folder", detail)
 
 
 def most_written(plan: Plan, bounds: Bounds) -> int:
-    """Return the bytes that a compile writes at most, by the plan's estimate and caps."""
+    """Return the maximum bytes that a compile writes, by the plan's estimate and caps."""
     estimate = bounds.estimate
     calls = min(estimate.calls, plan.budget.calls) if plan.budget.calls is not None else estimate.calls
     return calls * _A_CALL + estimate.reply * _A_TOKEN

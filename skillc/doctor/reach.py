@@ -1,4 +1,4 @@
-"""Whether the models of a program answer: keys and addresses, and one small call for each that may be sent."""
+"""Whether the models of a program answer: keys and addresses, and one small call for each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skillc.models.backends.litellm import disconnect
 from skillc.models.endpoint import Transport
 from skillc.models.preflight import TIMEOUT, PreflightFailed, preflight_reservation, try_model
 from skillc.models.roles import Role, resolve_roles
-from skillc.plan.schema import ModelPlan, Plan
+from skillc.plan.schema import Plan
 from skillc.text import counted
 
 _GROUP = "models"
@@ -21,7 +21,7 @@ _OFFLINE = "or put the embedded `rulebook` in its place: `--offline`"
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class CallResults:
     """The findings about the models, and the roles that answered."""
 
     findings: tuple[Finding, ...]
@@ -29,128 +29,115 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ProbeCall:
     """One small call, as a compile's preflight sends it.
 
     Attributes:
-        role: whose model is asked.
-        served: whether skillc would start its server, which is asked only if it runs already.
+        role: whose model is called.
+        served: whether skillc would start its server, which is called only if it runs already.
     """
 
     role: Role
-    served: bool = False
-
-    @property
-    def cost(self) -> int | None:
-        """Nano-dollars at most; None if the price is unknown."""
-        return preflight_reservation(self.role).cost if self.role.price is not None else None
+    served: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
-    """The roles of a program: findings about those that cannot be asked, and questions for the others."""
+class PreparedCalls:
+    """Calls for a program's roles, and findings about the roles that are not called."""
 
     findings: tuple[Finding, ...]
-    questions: tuple[Question, ...]
+    calls: tuple[ProbeCall, ...]
 
     @property
     def cost(self) -> int | None:
-        """Nano-dollars that all questions cost at most; None if a price is unknown."""
-        costs = [question.cost for question in self.questions]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known) if len(known) == len(costs) else None
+        """Maximum nano-dollars of all calls; None if a price is unknown."""
+        if any(call.role.price is None for call in self.calls):
+            return None
+        return sum(preflight_reservation(call.role).cost or 0 for call in self.calls)
 
 
-def prepare(plan: Plan, root: Path) -> Ready:
-    """Look up each role's name, key, address or command. Opens no socket.
+def prepare_calls(plan: Plan, root: Path) -> PreparedCalls:
+    """Resolve each role's name, key, address or command, without opening a socket.
 
-    A server that skillc starts itself is not asked, and neither is what costs nobody knows how much: a command of the
-    user's own, which may be an agent.
+    Servers that skillc starts are not called, and neither are users' own commands, which may be agents of unknown cost.
     """
-    findings, questions = [], []
+    findings, calls = [], []
     for name, model in plan.models.items():
         if model.serve is not None and not (model.base_url or model.base_url_env):
             findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`, served by skillc while it is needed"))
             continue
+        # One role, without caps and without a server to start.
+        models = {model.role: model.model_copy(update={"serve": None})}
+        alone = plan.model_copy(update={"models": models, "budget": BudgetPlan()})
         try:
-            role = resolve_roles(_alone(plan, model), offline=False, root=root)[name]
+            role = resolve_roles(alone, offline=False, root=root)[name]
         except SkillcError as problem:
-            findings.append(Finding(_GROUP, "missing", name, problem.message, _offered(problem.hint)))
+            findings.append(_missing(name, problem.message, problem.hint))
             continue
         if role.backend.embedded:
             findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`, which is built in"))
         elif role.backend.users:
-            findings.append(
-                Finding(_GROUP, "ok", name, f"`{model.model}`: the {role.backend.name} is there; never asked by doctor")
-            )
+            detail = f"`{model.model}`: the {role.backend.name} is there; doctor does not call it"
+            findings.append(Finding(_GROUP, "ok", name, detail))
         else:
-            questions.append(Question(role, served=model.serve is not None))
-    return Ready(tuple(findings), tuple(questions))
+            calls.append(ProbeCall(role, served=model.serve is not None))
+    return PreparedCalls(tuple(findings), tuple(calls))
 
 
-async def ask(ready: Ready, transport: Transport | None = None, *, timeout: float = TIMEOUT) -> Reached:
-    """Send all questions at once; each may take `timeout` seconds."""
-    if transport is None:
-        # Loading takes seconds, which are none of the models'.
-        for question in ready.questions:
-            question.role.backend.load()
+async def send_calls(
+    prepared: PreparedCalls, transport: Transport | None = None, *, timeout: float = TIMEOUT
+) -> CallResults:
+    """Send all calls at once; each may take `timeout` seconds, the import of the backends excluded."""
+    for call in prepared.calls:
+        call.role.backend.load()
     try:
-        answers = await asyncio.gather(*[_ask(question, transport, timeout) for question in ready.questions])
+        answers = await asyncio.gather(*[_send(call, transport, timeout) for call in prepared.calls])
     finally:
         await disconnect()
-    reached = [question.role.plan.role for question, (_, good) in zip(ready.questions, answers, strict=True) if good]
-    return Reached(tuple(finding for finding, _ in answers), frozenset(reached))
+    answering = [finding.what for finding, is_there in answers if is_there]
+    return CallResults(tuple(finding for finding, _ in answers), frozenset(answering))
 
 
-def unasked(ready: Ready, why: str) -> Reached:
-    """Return what is known without a call."""
-    told = [_known(question.role) for question in ready.questions]
-    findings = [Finding(_GROUP, "ok", role, f"{text}; {why}") for role, text in told]
-    return Reached(tuple(findings), frozenset())
+def skip_calls(prepared: PreparedCalls) -> CallResults:
+    """Return the findings without a call."""
+    roles = [call.role for call in prepared.calls]
+    findings = [Finding(_GROUP, "ok", role.plan.role, f"{_describe(role)}; not called") for role in roles]
+    return CallResults(tuple(findings), frozenset())
 
 
-def _alone(plan: Plan, model: ModelPlan) -> Plan:
-    """Return the plan with one role, without caps and without a server to start."""
-    alone = model.model_copy(update={"serve": None})
-    return plan.model_copy(update={"models": {model.role: alone}, "budget": BudgetPlan()})
-
-
-async def _ask(question: Question, transport: Transport | None, timeout: float) -> tuple[Finding, bool]:
-    name, told = _known(question.role)
+async def _send(call: ProbeCall, transport: Transport | None, timeout: float) -> tuple[Finding, bool]:
+    name, description = call.role.plan.role, _describe(call.role)
     try:
-        found = await try_model(question.role, transport, timeout=timeout)
+        found = await try_model(call.role, transport, timeout=timeout)
     except PreflightFailed as problem:
-        if question.served:
-            later = f"{told}: does not answer yet, and is served by skillc while it is needed"
+        if call.served:
+            later = f"{description}: does not answer yet, and is served by skillc while it is needed"
             return Finding(_GROUP, "note", name, later), False
-        return Finding(_GROUP, "missing", name, f"{told}: {problem.detail}", _offered(problem.fix)), False
+        return _missing(name, f"{description}: {problem.detail}", problem.fix), False
     except SkillcError as problem:
-        return Finding(_GROUP, "missing", name, problem.message, _offered(problem.hint)), False
+        return _missing(name, problem.message, problem.hint), False
     if found.note is not None:
-        return Finding(_GROUP, "note", name, f"{told}: is there, and too busy for an answer: {found.note}"), True
-    model = question.role.plan.model
-    named = f" as `{found.model}`" if found.model not in (model, model.split("/")[-1]) else ""
-    return Finding(_GROUP, "ok", name, f"{told}: answers{named}"), True
+        return Finding(_GROUP, "note", name, f"{description}: is there, but too busy to answer: {found.note}"), True
+    model = call.role.plan.model
+    alias = f" as `{found.model}`" if found.model not in (model, model.split("/")[-1]) else ""
+    return Finding(_GROUP, "ok", name, f"{description}: answers{alias}"), True
 
 
-def _known(role: Role) -> tuple[str, str]:
-    """Return a role's name, and its model, address and the variable of its key."""
+def _describe(role: Role) -> str:
+    """Return a role's model, its address and the variable of its key."""
     endpoint = role.endpoint
     key = f", `{endpoint.key_env}` set" if endpoint.key_env else ""
-    return role.plan.role, f"`{role.plan.model}` at `{endpoint.id}`{key}"
+    return f"`{role.plan.model}` at `{endpoint.id}`{key}"
 
 
-def _offered(hint: str | None) -> str:
-    """Return the fix and the offline alternative; a model is never replaced without being asked."""
-    if hint is None:
-        return _OFFLINE.removeprefix("or ")
-    return hint if "--offline" in hint else f"{hint}; {_OFFLINE}"
+def _missing(name: str, detail: str, hint: str | None) -> Finding:
+    """Report a model that cannot be called, with the fix and the offline alternative."""
+    offline = _OFFLINE.removeprefix("or ") if hint is None else hint if "--offline" in hint else f"{hint}; {_OFFLINE}"
+    return Finding(_GROUP, "missing", name, detail, offline)
 
 
-def cost_told(ready: Ready) -> str:
-    """Describe the cost of the questions before they are sent."""
-    count = len(ready.questions)
-    what = f"asks {counted(count, 'model')} one question each"
-    if ready.cost is None:
-        return f"{what}, at a price that is not known; `--no-calls` leaves that out"
-    return f"{what}, for ${ready.cost / 1e9:.6f} at most; `--no-calls` leaves that out"
+def describe_cost(prepared: PreparedCalls) -> str:
+    """Describe the cost of the calls before they are sent."""
+    calls = f"sends one test call to {counted(len(prepared.calls), 'model')}"
+    price = "at an unknown price" if prepared.cost is None else f"for at most ${prepared.cost / 1e9:.6f}"
+    return f"{calls}, {price}; `--no-calls` skips this"

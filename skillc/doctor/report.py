@@ -1,16 +1,18 @@
-"""Findings, and how they are printed."""
+"""Findings, and their output as text and JSON."""
 
 from __future__ import annotations
 
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Literal
 
 from pydantic import JsonValue
 from rich.text import Text
+
+from skillc.text import counted
 
 Level = Literal["ok", "note", "missing"]
 
@@ -23,7 +25,7 @@ class Finding:
         group: the topic: `installed`, `models`, `cost`, `disk`, `memory`.
         level: `missing` blocks a compile; a `note` asks for nothing.
         what: the subject, in a word or two.
-        detail: what was found.
+        detail: the observation.
         fix: the command or the change that fixes it.
     """
 
@@ -32,16 +34,6 @@ class Finding:
     what: str
     detail: str
     fix: str | None = None
-
-    def as_json(self) -> dict[str, JsonValue]:
-        """Return the JSON of the finding."""
-        return {
-            "group": self.group,
-            "level": self.level,
-            "what": self.what,
-            "detail": self.detail,
-            "fix": self.fix,
-        }
 
 
 def status_of(findings: Iterable[Finding]) -> int:
@@ -56,9 +48,9 @@ _COMMAND = re.compile(r"(?:env|export|hf|pip|python3?|skillc|chmod) \S|/\S+ ")
 
 
 def as_text(findings: Sequence[Finding], width: int) -> Text:
-    """Return a block for each group, and a last line that counts what is missing; print it without wrapping.
+    """Return a block for each group, and a last line with the number of missing things; print it without wrapping.
 
-    Prose is wrapped at blanks. A command has its own line, however long, so that it can be copied.
+    Prose is wrapped at blanks. A command has a separate line of any length, so that it can be copied.
 
     Args:
         findings: in the order of their groups.
@@ -70,10 +62,10 @@ def as_text(findings: Sequence[Finding], width: int) -> Text:
         block = list(found)
         names = max((len(each.what) for each in block if len(each.what) <= _WIDEST_NAME), default=0)
         for finding in block:
-            _add(text, finding, names, width)
+            _append(text, finding, names, width)
         text.append("\n")
     missing = sum(finding.level == "missing" for finding in findings)
-    last = f"{missing} thing{'s are' if missing != 1 else ' is'} missing" if missing else "nothing is missing"
+    last = f"{counted(missing, 'thing is', 'things are')} missing" if missing else "nothing is missing"
     return text.append(last, style=_STYLE["missing" if missing else "ok"])
 
 
@@ -82,11 +74,11 @@ def as_json(findings: Sequence[Finding]) -> dict[str, JsonValue]:
     return {
         "format_version": 1,
         "complete": status_of(findings) == 0,
-        "findings": [finding.as_json() for finding in findings],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 
-def parts_of(fix: str) -> Iterator[tuple[str, bool]]:
+def _parts(fix: str) -> Iterator[tuple[str, bool]]:
     """Split a fix into prose and commands, in order; True for a command."""
     if "`" not in fix and _COMMAND.match(fix):
         yield fix, True
@@ -106,7 +98,7 @@ def parts_of(fix: str) -> Iterator[tuple[str, bool]]:
         yield prose.strip(" ;,"), False
 
 
-def _add(text: Text, finding: Finding, names: int, width: int) -> None:
+def _append(text: Text, finding: Finding, names: int, width: int) -> None:
     text.append(f"  {finding.level:<{_LEVEL}}", style=_STYLE[finding.level])
     beside = 2 + _LEVEL + names + 2
     if len(finding.what) <= names and width - beside >= _LEAST_DETAIL:
@@ -117,7 +109,7 @@ def _add(text: Text, finding: Finding, names: int, width: int) -> None:
         text.append(f"{finding.what}\n{' ' * indent}")
     text.append(_wrapped(finding.detail, indent, width).lstrip() + "\n")
     if finding.fix and finding.level != "ok":
-        for part, is_command in parts_of(finding.fix):
+        for part, is_command in _parts(finding.fix):
             line = f"{' ' * (indent + 2)}{part}" if is_command else _wrapped(part, indent, width)
             text.append(f"{line}\n", style="cyan")
 

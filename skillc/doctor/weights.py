@@ -14,7 +14,7 @@ _NOT_WEIGHTS = ("optimizer", "scheduler", "training_args", "rng_state", "tokeniz
 
 
 @dataclass(frozen=True, slots=True)
-class Files:
+class ModelFiles:
     """A model's folder.
 
     Attributes:
@@ -29,7 +29,7 @@ class Files:
 
 def files_of(
     model: str, root: Path, environ: Mapping[str, str] = os.environ, revision: str | None = None
-) -> Files | None:
+) -> ModelFiles | None:
     """Find the files of a model; None if it is not on this machine.
 
     Args:
@@ -38,9 +38,9 @@ def files_of(
         environ: where the hub's cache is named.
         revision: branch or commit of a model on the hub; None is `main`.
     """
-    for folder in (root / Path(model).expanduser(), *_snapshots(model, environ, revision or "main")):
+    for folder in (root / Path(model).expanduser(), _snapshot(model, environ, revision or "main")):
         if (folder / "config.json").is_file():
-            return Files(folder, _config(folder), _size(folder))
+            return ModelFiles(folder, _config(folder), _size(folder))
     return None
 
 
@@ -53,24 +53,24 @@ def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def is_folder_name(model: str) -> bool:
-    """Return whether a name can only be a folder: hub names have one slash and do not begin with a dot or slash."""
+    """Whether a name can only be a folder: hub names have one slash and do not begin with a dot, slash or tilde."""
     return model.startswith((".", "/", "~")) or model.count("/") != 1
 
 
 def is_offline(environ: Mapping[str, str]) -> bool:
-    """Return whether the hub's library is set to open no connection."""
+    """Whether the environment forbids connections to the hub."""
     value = environ.get("HF_HUB_OFFLINE") or environ.get("TRANSFORMERS_OFFLINE") or ""
     return value.upper() in ("1", "ON", "YES", "TRUE")
 
 
-def _snapshots(model: str, environ: Mapping[str, str], revision: str) -> list[Path]:
-    """Return the copy of a model in the hub's cache that a server loads: that of its branch or commit."""
+def _snapshot(model: str, environ: Mapping[str, str], revision: str) -> Path:
+    """Return the folder in the hub's cache from which a server loads a branch or commit of a model."""
     home = hub_cache(environ) / f"models--{model.replace('/', '--')}"
     try:
         commit = (home / "refs" / revision).read_text(encoding="utf-8").strip()
     except OSError:
         commit = revision
-    return [home / "snapshots" / commit]
+    return home / "snapshots" / commit
 
 
 def _config(folder: Path) -> Mapping[str, Any]:
@@ -82,7 +82,7 @@ def _config(folder: Path) -> Mapping[str, Any]:
 
 
 def _size(folder: Path) -> int | None:
-    """Return the bytes of the weights; of several formats that which vLLM loads."""
+    """Return the bytes of the weights, in the format that vLLM would load."""
     for kind in _KINDS:
         found = [file for file in folder.glob(f"*{kind}") if not file.name.startswith(_NOT_WEIGHTS)]
         if found:
@@ -106,15 +106,15 @@ _BITS_OF_METHOD = {"awq": 4, "gptq": 4, "fp8": 8, "mxfp4": 4, "bitsandbytes": 4}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """The part of a decoder's shape that decides its memory.
+class ModelShape:
+    """The dimensions of a decoder that determine its memory.
 
     Attributes:
         parameters: how many it has.
         weight_bits: of one parameter.
         cache_values: numbers in the KV cache for one token.
         value_bytes: of one of those.
-        context: tokens that it was made for; None where the file does not say.
+        context: maximum tokens of a sequence; None if the file does not declare it.
     """
 
     parameters: int
@@ -133,12 +133,12 @@ class Shape:
         return self.cache_values * self.value_bytes * tokens
 
 
-def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> Shape | None:
+def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> ModelShape | None:
     """Read the shape from a `config.json`; None if it is no known decoder.
 
     Args:
         config: the file's values.
-        dtype: what the server is told to use, as vLLM names it; None or `auto` takes the file's own.
+        dtype: the server's setting, as vLLM names it; None or `auto` is the file's type.
     """
     text = config.get("text_config")
     own = {**config, **text} if isinstance(text, Mapping) else dict(config)
@@ -151,7 +151,7 @@ def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> Shape | Non
     latent = _count(own, "kv_lora_rank")
     per_layer = latent + (_count(own, "qk_rope_head_dim") or 0) if latent else 2 * kept * size
     value = _value_bytes(own, dtype)
-    return Shape(
+    return ModelShape(
         parameters=_parameters(own, hidden, layers, heads * size, kept * size, words),
         weight_bits=_weight_bits(own, value),
         cache_values=_caching(own, layers) * per_layer,
@@ -183,7 +183,7 @@ def _parameters(own: Mapping[str, Any], hidden: int, layers: int, queries: int, 
 def _value_bytes(own: Mapping[str, Any], dtype: str | None) -> int:
     named = dtype if dtype not in (None, "auto") else own.get("torch_dtype") or own.get("dtype")
     known = _BYTES.get(str(named), 2)
-    # vLLM serves what is stored in 32 bits in 16, unless it is told otherwise.
+    # By default vLLM serves 32-bit weights in 16 bits.
     return known if dtype not in (None, "auto") else min(known, 2)
 
 

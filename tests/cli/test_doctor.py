@@ -112,7 +112,7 @@ def test_the_cost_is_said_before_and_calls_can_be_left_out(shop):
     left_out = skillc("doctor", "things.skill", "--no-calls", folder=shop, env=BARE)
     assert left_out.returncode == 0
     assert left_out.stderr == ""
-    assert "not asked" in left_out.stdout
+    assert "not called" in left_out.stdout
 
 
 def test_data_that_is_not_there_is_one_finding_of_several(shop):

@@ -16,7 +16,7 @@ from rich.console import Console
 from skillc.budget.bounds import bounds
 from skillc.budget.spend import Extent, Sizes
 from skillc.doctor import checks, machine
-from skillc.doctor.checks import check_disk, check_installed, check_keys, check_prices, installed_version, most_written
+from skillc.doctor.checks import check_disk, check_keys, check_packages, check_prices, installed_version, most_written
 from skillc.doctor.report import Finding, as_json, as_text, status_of
 from skillc.language.loop import OptimizePlan
 from skillc.models.prices import price_table
@@ -30,14 +30,14 @@ def by_name(findings: object) -> dict[str, Finding]:
 
 
 def test_what_skillc_needs_is_installed_here() -> None:
-    found = by_name(check_installed(None))
+    found = by_name(check_packages(None))
     assert {"python", "skillc", "dspy", "litellm", "jinja2", "diskcache", "gepa", "optuna"} <= set(found)
     assert all(finding.level == "ok" for name, finding in found.items() if name not in ("gepa", "optuna", "cache"))
 
 
 def test_a_package_that_is_missing_or_too_old_comes_with_the_command() -> None:
     versions = {"dspy": "3.3.9", "jinja2": None}
-    found = by_name(check_installed(None, lambda name: versions.get(name, installed_version(name))))
+    found = by_name(check_packages(None, lambda name: versions.get(name, installed_version(name))))
     assert (found["dspy"].level, found["jinja2"].level) == ("missing", "missing")
     assert "3.3.9" in found["dspy"].detail
     assert str(found["dspy"].fix).startswith('pip install "dspy')
@@ -47,15 +47,15 @@ def test_a_package_that_is_missing_or_too_old_comes_with_the_command() -> None:
 @pytest.mark.parametrize(("method", "package"), [("gepa", "gepa"), ("miprov2", "optuna")])
 def test_an_extra_is_missing_only_where_the_program_needs_it(method: str, package: str) -> None:
     plan = plan_of().model_copy(update={"optimize": OptimizePlan(method=method)})  # type: ignore[arg-type]
-    needed = by_name(check_installed(plan, lambda name: None))[package]
+    needed = by_name(check_packages(plan, lambda name: None))[package]
     assert (needed.level, needed.fix) == ("missing", f'pip install "skillc[{method}]"')
-    assert by_name(check_installed(plan_of(), lambda name: None))[package].level == "note"
-    assert by_name(check_installed(None, lambda name: "1.0"))[package].level == "ok"
+    assert by_name(check_packages(plan_of(), lambda name: None))[package].level == "note"
+    assert by_name(check_packages(None, lambda name: "1.0"))[package].level == "ok"
 
 
 def test_an_old_python_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks.sys, "version_info", (3, 10, 2))
-    assert by_name(check_installed(None))["python"].level == "missing"
+    assert by_name(check_packages(None))["python"].level == "missing"
 
 
 def test_keys_are_named_and_never_shown() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from model_plans import Scripted, model, plan_of, reply
 
-from skillc.doctor.reach import Reached, ask, cost_told, prepare, unasked
-from skillc.models.backends.litellm import send
+from skillc.doctor.reach import CallResults, describe_cost, prepare_calls, send_calls, skip_calls
+from skillc.models.backends.litellm import load_litellm
 from skillc.models.endpoint import Transport
 from skillc.plan.schema import ExecPlan, Plan, PricePlan
 
@@ -75,8 +75,15 @@ def closed_port() -> str:
         return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
 
 
-def reached(plan: Plan, transport: Transport = send, *, timeout: float = 5) -> Reached:
-    return asyncio.run(ask(prepare(plan, HERE), transport, timeout=timeout))
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Import all that the first call of litellm imports, which takes seconds on a busy machine."""
+    messages = [{"role": "user", "content": "x"}]
+    asyncio.run(load_litellm().acompletion(model="openai/x", messages=messages, mock_response="y"))
+
+
+def reached(plan: Plan, transport: Transport | None = None, *, timeout: float = 20) -> CallResults:
+    return asyncio.run(send_calls(prepare_calls(plan, HERE), transport, timeout=timeout))
 
 
 def test_a_model_that_answers_is_asked_once_and_little(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +148,8 @@ def test_a_server_that_skillc_starts_may_not_answer_yet() -> None:
     served = model("served", name="hosted_vllm/m", base_url=closed_port(), serve={"max_len": 512})
     (finding,) = reached(plan_of(served)).findings
     assert finding.level == "note"
-    ready = prepare(plan_of(model("served", name="hosted_vllm/m", base_url=None, serve={})), HERE)
-    assert ready.questions == ()
+    ready = prepare_calls(plan_of(model("served", name="hosted_vllm/m", base_url=None, serve={})), HERE)
+    assert ready.calls == ()
     assert ready.findings[0].level == "ok"
 
 
@@ -154,8 +161,8 @@ def test_a_missing_key_or_address_is_found_without_a_call(monkeypatch: pytest.Mo
         model("lost", base_url=None, base_url_env="ADDRESS"),
         model("unserved", name="hosted_vllm/m", base_url=None),
     )
-    ready = prepare(plan, HERE)
-    assert ready.questions == ()
+    ready = prepare_calls(plan, HERE)
+    assert ready.calls == ()
     assert [finding.level for finding in ready.findings] == ["missing"] * 3
     for finding, said in zip(ready.findings, ("OPENAI_API_KEY", "ADDRESS", "base_url"), strict=True):
         assert said in f"{finding.detail} {finding.fix}"
@@ -165,19 +172,19 @@ def test_a_missing_key_or_address_is_found_without_a_call(monkeypatch: pytest.Mo
 def test_nothing_is_sent_unasked_and_the_cost_is_said_before(server: Server) -> None:
     price = PricePlan(input=Fraction(1), output=Fraction(4))
     plan = plan_of(model("a", base_url=server.url, price=price), model("b", base_url=server.url, price=price))
-    ready = prepare(plan, HERE)
-    told = unasked(ready, "not asked")
+    ready = prepare_calls(plan, HERE)
+    told = skip_calls(ready)
     assert [finding.level for finding in told.findings] == ["ok", "ok"]
     assert told.roles == frozenset()
     # At most a token for each byte of the question and what stands around it, and a whole reply, for both.
     assert ready.cost is not None
     assert 2 * 4096 * 4000 < ready.cost < 2 * 4096 * 4000 + 2 * 400_000
-    assert "asks 2 models one question each, for $0.03" in cost_told(ready)
+    assert "sends one test call to 2 models, for at most $0.03" in describe_cost(ready)
     assert not server.seen
-    asyncio.run(ask(ready))
+    asyncio.run(send_calls(ready))
     assert len(server.seen) == 2
-    unknown = prepare(plan_of(model(name="openai/own", base_url=server.url)), HERE)
-    assert "price that is not known" in cost_told(unknown)
+    unknown = prepare_calls(plan_of(model(name="openai/own", base_url=server.url)), HERE)
+    assert "at an unknown price" in describe_cost(unknown)
 
 
 def test_a_cap_of_the_program_does_not_stop_the_question() -> None:
@@ -191,26 +198,26 @@ def test_the_rulebook_is_built_in_and_asked_nothing() -> None:
     plan = plan_of(
         model("target", name="rulebook/v1", base_url=None), model("optimizer", name="rulebook/v1", base_url=None)
     )
-    ready = prepare(plan, HERE)
+    ready = prepare_calls(plan, HERE)
     assert [finding.level for finding in ready.findings] == ["ok", "ok"]
-    assert ready.questions == ()
+    assert ready.calls == ()
 
 
 def test_a_command_is_looked_for_and_never_run(tmp_path: Path) -> None:
     tool = tmp_path / "tool.sh"
     tool.write_text("#!/bin/sh\ntouch ran\necho ok\n")
     own = model(name="exec/tool", base_url=None, exec=ExecPlan(command=("./tool.sh", "{prompt}")))
-    missing = prepare(plan_of(own), tmp_path)
+    missing = prepare_calls(plan_of(own), tmp_path)
     assert missing.findings[0].level == "missing"
     assert "chmod" in str(missing.findings[0].fix)
     tool.chmod(0o755)
-    ready = prepare(plan_of(own), tmp_path)
-    assert (ready.questions, ready.findings[0].level) == ((), "ok")
+    ready = prepare_calls(plan_of(own), tmp_path)
+    assert (ready.calls, ready.findings[0].level) == ((), "ok")
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_name_that_the_environment_does_not_hold_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SHOP_MODEL", raising=False)
-    ready = prepare(plan_of(model(name="", model_env="SHOP_MODEL", base_url=None)), HERE)
+    ready = prepare_calls(plan_of(model(name="", model_env="SHOP_MODEL", base_url=None)), HERE)
     assert "SHOP_MODEL" in ready.findings[0].detail
     assert "--offline" in str(ready.findings[0].fix)

@@ -18,7 +18,7 @@ from thorough import example_count
 from skillc.doctor import servers as servers_module
 from skillc.doctor.machine import Gpu, Machine, Memory
 from skillc.doctor.report import Finding
-from skillc.doctor.servers import check_servers, check_vllm, servers_of
+from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 
 GIB = 1024**3
@@ -65,7 +65,7 @@ def found(
     ]
     machine = Machine(tuple(gpus), Memory(int(memory * GIB), int(memory * GIB)) if memory is not None else None)
     environ = {"HF_HUB_CACHE": str(root / "hub"), **(environ or {})}
-    return list(check_servers(servers_of(plan_of(*roles)), root, machine, running, environ))
+    return list(check_servers(plan_of(*roles), root, running, environ, machine))
 
 
 def of(group: str, findings: list[Finding]) -> list[Finding]:
@@ -84,8 +84,8 @@ def test_a_model_that_fits_says_how_many_sequences_do(root: Path) -> None:
 @pytest.mark.parametrize(
     ("serve", "gpus", "fix"),
     [
-        ({"max_len": 65536}, [gpu(24)], r"say `max_len = \d+`"),
-        ({"max_len": 65536}, [gpu(16), gpu(16)], r"say `tensor_parallel = 2`"),
+        ({"max_len": 65536}, [gpu(24)], r"set `max_len = \d+`"),
+        ({"max_len": 65536}, [gpu(16), gpu(16)], r"set `tensor_parallel = 2`"),
         ({}, [gpu(8)], "a smaller model"),
         ({"gpu_share": 0.1}, [gpu(80)], "a smaller model"),
         ({"tensor_parallel": 2, "data_parallel": 2}, [gpu(80), gpu(80)], "lower `tensor_parallel`"),
@@ -110,7 +110,7 @@ def test_what_is_offered_helps(root: Path, gib: int, count: int, length: int, sh
     serve: dict[str, Any] = {"max_len": length, "gpu_share": share, "data_parallel": copies}
     gpus = [gpu(gib)] * count
     (memory,) = of("memory", found(root, serve, gpus=gpus))
-    said = re.fullmatch(r"say `(max_len|tensor_parallel) = (\d+)`", memory.fix or "")
+    said = re.fullmatch(r"set `(max_len|tensor_parallel) = (\d+)`", memory.fix or "")
     if said is not None:
         assert of("memory", found(root, {**serve, said[1]: int(said[2])}, gpus=gpus))[0].level == "ok"
 
@@ -118,7 +118,7 @@ def test_what_is_offered_helps(root: Path, gib: int, count: int, length: int, sh
 def test_a_gpu_that_somebody_else_uses(root: Path) -> None:
     (memory,) = of("memory", found(root, {"max_len": 4096}, gpus=[gpu(80, free=40)]))
     assert memory.level == "missing"
-    assert memory.fix == "end what uses the GPU (`nvidia-smi` lists it), or say `gpu_share = 0.5`"
+    assert memory.fix == "end the processes that use the GPU (`nvidia-smi` lists them), or set `gpu_share = 0.5`"
     enough = found(root, {"max_len": 4096, "gpu_share": 0.5}, gpus=[gpu(80, free=40)])
     assert of("memory", enough)[0].level == "ok"
     own = found(root, {"max_len": 4096}, gpus=[gpu(80, free=4)], running=frozenset({"role0"}))
@@ -213,7 +213,7 @@ def test_a_variable_of_the_programs_env_block_is_changed_there(root: Path) -> No
     serve = {"max_len": 65536, "env": {"VLLM_CPU_KVCACHE_SPACE": 4}}
     finding = of("memory", found(root, serve, environ={"VLLM_CPU_KVCACHE_SPACE": "90"}))[0]
     assert finding.level == "missing"
-    assert finding.fix == "say `VLLM_CPU_KVCACHE_SPACE = 8` in its `env` block, or say a smaller `max_len`"
+    assert finding.fix == "set `VLLM_CPU_KVCACHE_SPACE = 8` in its `env` block, or a smaller `max_len`"
     fixed = {"max_len": 65536, "env": {"VLLM_CPU_KVCACHE_SPACE": 8}}
     assert of("memory", found(root, fixed))[0].level == "ok"
 
