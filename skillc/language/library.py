@@ -126,7 +126,7 @@ def describe_module(name: str, source: Source) -> LibraryModule:
 
 def _unusable(name: str, found: Sequence[PackageClaim]) -> str:
     why = "the standard library's name" if name == STD else "a name that `use` can't say"
-    return f"`{name}` of {found[0].shown} is {why}"
+    return f"`{name}` of {found[0].label} is {why}"
 
 
 def _of_package(package: Package) -> Iterator[LibraryModule | str]:

@@ -192,7 +192,7 @@ class Linker:
     def _no_standard(self, module: Module, path: tuple[nodes.Name, ...], shown: str, place: Span) -> NoReturn:
         known = [f"{STD}.{each}" for each in standard_names()]
         if claimed := self._loader.claims.get(STD):
-            message = f"`{STD}` is the standard library, so nothing can be used of the package of {claimed[0].shown}"
+            message = f"`{STD}` is the standard library, so nothing can be used of the package of {claimed[0].label}"
             hint = "its maintainer gives the package another name"
             self._fail("SK115", module, place, message, hint)
         hint = spelling_hint(shown, known) or f"there is {listed(known)}"
