@@ -1,4 +1,4 @@
-"""Lower calls of builtin functions: their arguments, and the unit and range of the result."""
+"""Lower calls of functions: read the arguments, and derive the unit and range of the result."""
 
 from __future__ import annotations
 
@@ -21,17 +21,13 @@ from skillc.text import counted
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
 
-_LATER_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
+_UNSUPPORTED_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
 
 Given = list[tuple[BuiltinParameter, nodes.Argument, Typed]]
 
 
 def lower_call(low: Lowering, node: nodes.Call) -> Typed:
-    """Lower a call.
-
-    Raises:
-        Broken: it has none; the error has been reported.
-    """
+    """Lower a call."""
     own = own_function(low, node.function)
     if own is not None:
         return expand(low, node, own)
@@ -47,7 +43,7 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
     quantity = _result(low, node, builtin, given)
     if builtin.later and not scope.generic:
-        hint = _LATER_HINTS.get(name, "leave it out")
+        hint = _UNSUPPORTED_HINTS.get(name, "leave it out")
         place = scope.site or Label(scope.source, node.function.span)
         scope.effort.unsupported.append(Unsupported(f"`{name}`", place.source, place.span, builtin.since, hint))
     return Typed(CallTerm(name, arguments, options), quantity)
@@ -58,11 +54,15 @@ def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
     if name in EXAMPLE_FUNCTIONS:
         shown = scope.shown(node.span)
         hint = f"make it a metric: `metric m = {shown}`, and write `candidate.m`"
-        raise scope.fail("SK306", span, f"`{name}` measures one rollout, and a gate sees a whole run", hint)
+        raise scope.fail("SK306", span, f"`{name}` measures one rollout, and a gate compares whole runs", hint)
     if name in RUN_FUNCTIONS:
-        raise scope.fail("SK306", span, f"`{name}` compares skills, and a metric sees one rollout", "say it in a gate")
+        raise scope.fail(
+            "SK306", span, f"`{name}` compares skills, and a metric measures one rollout", "call it in a gate"
+        )
     if name in scope.metrics.names:
-        raise scope.fail("SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` alone")
+        raise scope.fail(
+            "SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` without parentheses"
+        )
     known = chain(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS, scope.module.functions())
     found = elsewhere(name, scope.module)
     raise scope.unknown("SK205", "function", name, span, known, instead=found, ordered=True)
@@ -84,21 +84,21 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
     pairs = list(zip(wanted, positional, strict=True)) + _options(low, node, builtin)
     given: Given = []
     broken = False
+    # Not `low.every`: calls nest, and its frames would exhaust the stack earlier.
     for parameter, argument in pairs:
-        if parameter.named and not parameter.required and _left_out(low, argument.value):
+        if parameter.named and not parameter.required and _is_none(low, argument.value):
             continue
         try:
             given.append((parameter, argument, READERS[parameter.takes](low, argument.value)))
         except Broken:
-            # The others may have errors too.
             broken = True
     if broken:
         raise Broken
     return given
 
 
-def _left_out(low: Lowering, node: nodes.Expression) -> bool:
-    """Whether an option is `none`, or a parameter bound to `none`."""
+def _is_none(low: Lowering, node: nodes.Expression) -> bool:
+    """Whether an option is `none` or a parameter bound to `none`."""
     parameters = low.scope.parameters or {}
     if isinstance(node, nodes.Reference) and node.name in parameters:
         return parameters[node.name].typed is None
@@ -111,7 +111,7 @@ def _count(low: Lowering, node: nodes.Call, builtin: Builtin, found: int) -> NoR
     takes = takes if wanted or builtin.many else "no arguments"
     message = f"`{builtin.name}` takes {takes}, not {found}"
     if found > wanted and builtin.options:
-        raise low.scope.fail("SK310", node.span, message, f"options are written by name: `{builtin.usage}`")
+        raise low.scope.fail("SK310", node.span, message, f"pass options by name: `{builtin.usage}`")
     raise low.scope.fail("SK310", node.span, message, f"write `{builtin.usage}`")
 
 
@@ -123,7 +123,7 @@ def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[Bu
             continue
         name = argument.name.text
         if name in named:
-            raise low.scope.fail("SK310", argument.name.span, f"`{name}` is given twice", "keep one of them")
+            raise low.scope.fail("SK310", argument.name.span, f"`{name}` is passed twice", "keep one of them")
         if name not in known:
             if not known:
                 message = f"`{builtin.name}` takes no options"
@@ -134,7 +134,7 @@ def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[Bu
     if missing:
         hint = f"write `{builtin.usage}`"
         raise low.scope.fail("SK310", node.span, f"`{builtin.name}` needs `{missing[0].name} = ...`", hint)
-    # In the order of the parameters, so that two ways to write one call are one term.
+    # In the order of the parameters, so that equal calls are equal terms.
     return [(known[p.name], named[p.name]) for p in builtin.options if p.name in named]
 
 
@@ -170,7 +170,7 @@ def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[
     ranges = [q.range for q in quantities]
     if builtin.name == "clamp" and ranges[1].low > ranges[2].high:
         place = given[1][1].span.to(given[2][1].span)
-        raise low.scope.fail("SK311", place, "the lower bound lies above the upper one", "swap them")
+        raise low.scope.fail("SK311", place, "the lower bound is above the upper one", "swap them")
     return NumberType(unit, builtin.range_of(ranges), max(q.level for q in quantities))
 
 
@@ -179,7 +179,7 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> NumberType:
     ends: dict[str, Constant] = {}
     for parameter, _, typed in given:
         if parameter.named and not isinstance(typed.term, Constant) and isinstance(typed.type, NumberType):
-            return NumberType(typed.type.unit, EVERYTHING, Level.EXAMPLE)  # a parameter, which stands for any number
+            return NumberType(typed.type.unit, EVERYTHING, Level.EXAMPLE)  # a parameter: any number
         if parameter.named and isinstance(typed.term, Constant):
             ends[parameter.name] = typed.term
     if not ends:
@@ -187,10 +187,10 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> NumberType:
     unit = next(iter(ends.values())).unit
     first, last = ends.get("low", Constant(Fraction(0), unit)), ends.get("high", Constant(Fraction(1), unit))
     if first.unit != last.unit or (unit and len(ends) == 1 and "high" not in ends):
-        hint = "give both in one unit, as in `low = 0 s, high = 60 s`"
-        raise low.scope.fail("SK302", node.span, "`low` and `high` need one unit", hint)
+        hint = "write both with the same unit, as in `low = 0 s, high = 60 s`"
+        raise low.scope.fail("SK302", node.span, "`low` and `high` must have one unit", hint)
     if first.value >= last.value:
-        raise low.scope.fail("SK311", node.span, "`low` must lie below `high`", "swap them, or correct one")
+        raise low.scope.fail("SK311", node.span, "`low` must be below `high`", "swap or correct them")
     return NumberType(unit, Interval(first.value, last.value), Level.EXAMPLE)
 
 
@@ -199,17 +199,19 @@ def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
     labelled = isinstance(field, ColumnType) and field.type.kind == "labels"
     if len(given) == 1 and not labelled and not low.scope.generic:
         hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
-        raise low.scope.fail("SK310", node.span, "this output has no declared labels to be one of", hint)
+        raise low.scope.fail("SK310", node.span, "`one_of` needs options, and this output declares no labels", hint)
 
 
 def _needs_scale(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> None:
-    """Check that a divisor is above 0, and that labels with an order are declared."""
+    """Check that a divisor is above 0, and that ordered labels are declared."""
     for parameter, argument, typed in given[1:]:
         if isinstance(typed.term, Constant) and typed.term.value <= 0:
-            message = f"`{parameter.name}` is divided by, so it must lie above 0"
+            message = f"`{parameter.name}` is a divisor and must be above 0"
             raise low.scope.fail("SK311", argument.span, message)
     field = given[0][2].type
     labelled = isinstance(field, ColumnType) and field.type.kind == "labels"
     if builtin.name == "ordinal_error" and not labelled and not low.scope.generic:
         hint = 'declare them in their order: `output x: "low" | "medium" | "high"`'
-        raise low.scope.fail("SK310", node.span, "this output has no declared labels to be in order", hint)
+        raise low.scope.fail(
+            "SK310", node.span, "`ordinal_error` needs ordered labels, and this output declares none", hint
+        )

@@ -1,4 +1,4 @@
-"""Check a source through a tuple of passes: syntax, files, names, types. Never raises, whatever the text."""
+"""Check a program in passes: syntax, modules, names, types. Never raises, whatever the text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillc.language.entities import Entities
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
-from skillc.language.rules import check_missing, is_library, needs, report_unsupported
+from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.scope import Declarations
 from skillc.language.statements import Classifier, is_language
 from skillc.syntax import nodes
@@ -29,7 +29,7 @@ _SUSPECT = re.compile(r"[^\x09\x0a\x0d\x20-\x7e]|\r(?!\n)")
 
 @dataclass
 class CheckState:
-    """What one pass leaves to the next."""
+    """State that the passes share."""
 
     source: Source
     loader: Loader
@@ -48,7 +48,7 @@ class CheckState:
 
     @property
     def checked(self) -> Checked:
-        """The result of all passes, its diagnostics in the order in which they were made."""
+        """The result of all passes; its diagnostics are in the order in which they were reported."""
         return Checked(
             self.program,
             NEWEST,
@@ -68,14 +68,14 @@ class CheckState:
 
 
 def analyse(source: Source, loader: Loader | None = None) -> CheckState:
-    """Check the names and types of a program; advice on it is the business of `skillc/lint`.
+    """Check the names and types of a program; `skillc/lint` adds the advice.
 
     Args:
         source: the main program.
-        loader: reads what it uses; by default from the folder of the main program, markdown skills excepted.
+        loader: reads the modules that it uses; by default from its own folder, and no markdown skills.
     """
     parsed = parse(source)
-    report = Reporter((*parsed.diagnostics, *_hidden(source)))
+    report = Reporter((*parsed.diagnostics, *_hidden_characters(source)))
     module = main_module(source, parsed.dropped)
     loader = loader or Loader(Path(source.name).parent)
     state = CheckState(
@@ -86,8 +86,8 @@ def analyse(source: Source, loader: Loader | None = None) -> CheckState:
     return state
 
 
-def _hidden(source: Source) -> list[Diagnostic]:
-    """What a reader of the text does not see; most texts can't hold any."""
+def _hidden_characters(source: Source) -> list[Diagnostic]:
+    """Report invisible characters; plain ASCII, which most programs are, is not searched."""
     if not _SUSPECT.search(source.text):
         return []
     from skillc.syntax.hidden import hidden
@@ -96,33 +96,33 @@ def _hidden(source: Source) -> list[Diagnostic]:
 
 
 def _language(state: CheckState) -> None:
-    """The version of the language, which every file says."""
+    """Check that the file declares the version of the language."""
     headers = [s for s in state.program.statements if isinstance(s, nodes.Header) and is_language(s)]
     if not headers:
         if not state.unread:
             first = state.program.statements[0].span if state.program.statements else Span(0, 0)
             place = Span(first.start, min(first.end, state.source.line_end(first.start)))
-            hint = f"begin it with `language {NEWEST}`"
+            hint = f"add `language {NEWEST}` as the first line"
             fix = Fix(Span(0, 0), f"language {NEWEST}\n\n")
-            state.report.add("SK207", state.source, place, "the file does not say its language", hint=hint, fix=fix)
+            state.report.add("SK207", state.source, place, "the file declares no language version", hint=hint, fix=fix)
         return
     for header in headers[1:]:
-        state.report.add("SK203", state.source, header.span, "`language` is said twice", hint="keep the first")
+        state.report.add("SK203", state.source, header.span, "`language` is declared twice", hint="keep the first")
     value = headers[0].value
     version = value.value if isinstance(value, nodes.Quantity) and value.unit is None else None
     if version == NEWEST:
         return
     shown = " ".join(state.source.slice(value.span).split())
     if version is not None and version.denominator == 1 and version > NEWEST:
-        message = f"`language {shown}` is newer than this skillc, which knows language {NEWEST}"
+        message = f"`language {shown}` is newer than this skillc, which supports language {NEWEST}"
         state.report.add("SK208", state.source, headers[0].span, message, hint="install a newer skillc")
     else:
-        message = f"there is no `language {shown}`"
+        message = f"unknown version: `language {shown}`"
         state.report.add("SK208", state.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
 
 
 def _sort(state: CheckState) -> None:
-    """What each statement of the file is."""
+    """Classify the statements of the file."""
     before = state.report.errors
     classifier = Classifier(state.report, state.source, "", ())
     state.module.declarations = classifier.classify(state.program.statements).kinds
@@ -131,24 +131,24 @@ def _sort(state: CheckState) -> None:
 
 
 def _link(state: CheckState) -> None:
-    """The files that the program uses."""
+    """Load the modules that the program uses."""
     Linker(state.report, state.loader).link(state.module, state.program.statements)
 
 
 def _names(state: CheckState) -> None:
-    """Names that are taken twice."""
+    """Check that names are unique."""
     rules.check_names(state.report, state.module)
 
 
 def _entities(state: CheckState) -> None:
-    """Declarations with their meaning."""
+    """Evaluate the declarations."""
     builder = Entities(state.report, state.module)
     state.entities = builder.all()
     state.flawed, state.broken = builder.flawed, builder.broken
 
 
 def _rules(state: CheckState) -> None:
-    """What declarations demand of each other."""
+    """Check declarations against each other."""
     rules.check_fields(state.report, state.entities, state.module)
     check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
     fields = fields_of(state.entities)
@@ -159,29 +159,28 @@ def _rules(state: CheckState) -> None:
             rules.check_skill(state.report, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
-        rules.check_whole(state.report, entity, state.module.dropped | state.broken)
+        rules.check_required(state.report, entity, state.module.dropped | state.broken)
 
 
 def _expressions(state: CheckState) -> None:
-    """Functions, metrics and gates."""
+    """Lower functions, metrics and gates to terms."""
     facts = Declarations.of(state.entities, state.module, state.broken)
-    comments = state.program.comments
-    lower = Lower(state.report, state.module, facts, comments)
+    lower = Lower(state.report, state.module, facts, state.program.comments)
     lower.check_functions()
     lower.lower_metrics()
     state.gates = lower.lower_gates()
     state.metrics = tuple(lower.metrics.values())
-    state.unsupported = needs(state.entities, lower.unsupported)
+    state.unsupported = unsupported_parts(state.entities, lower.unsupported)
 
 
 def _missing(state: CheckState) -> None:
-    """What a program cannot do without."""
+    """Report missing declarations."""
     if not is_library(state.module):
         check_missing(state.report, state.module, state.module.dropped)
 
 
 def _unsupported(state: CheckState) -> None:
-    """What this version can't compile. A library is compiled by none: whoever uses it is told."""
+    """Report what this version can't compile; a library is not compiled, only the programs that use it."""
     if not is_library(state.module):
         report_unsupported(state.report, state.unsupported)
 
@@ -197,4 +196,4 @@ PASSES: tuple[Callable[[CheckState], None], ...] = (
     _missing,
     _unsupported,
 )
-"""In the order in which they run."""
+"""In order."""

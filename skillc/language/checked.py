@@ -1,6 +1,6 @@
-"""What the checker hands on: entities with typed settings, metrics and gates as terms. No syntax is left in it.
+"""The result of the check: entities with typed settings, metrics and gates as terms.
 
-`plan/resolve.py` reads these, fills in the defaults, and makes the plan.
+`plan/resolve.py` adds the defaults and makes the plan.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ Value = Amount | Word | str | bool | Invocation | Items | Shares
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a block, its place, and the settings of the block behind it: `serve = vllm { max_len = 8192 }`.
+    """One setting of a block, and the settings of the block after its value: `serve = vllm { max_len = 8192 }`.
 
-    The value of a setting that is a block alone, such as `price { ... }`, is True. `words` are those in front of it:
+    The value of a setting that is only a block, such as `price { ... }`, is True. `words` are its modifiers:
     `("trainable",)` for `trainable about = "..."`.
     """
 
@@ -82,7 +82,7 @@ class Setting:
 class FieldType:
     """The type of a task or data field.
 
-    `labels` holds the declared labels of a `labels` type in their order, `item` the element type of a list;
+    `labels` are the declared labels of a `labels` type, in order, `item` is the element type of a list;
     `optional` marks `... | none`.
     """
 
@@ -97,34 +97,34 @@ class FieldType:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One declaration with its meaning. References to other declarations are followed, and no syntax is left.
+    """An evaluated declaration; references to other declarations are resolved.
 
-    At the top stand `task`, `skill`, `model`, `data`, `rubric`, `optimize`, `budget`, and in a library `section`.
-    What each one has is the table of kinds (`kinds.py`). Settings hold:
+    At the top are `task`, `skill`, `model`, `data`, `rubric`, `optimize`, `budget`, and in a library `section`. The
+    table of kinds (`kinds.py`) lists the settings of each. Their values:
 
     - `task.rollout`: `Word("predict")`, or `Invocation("environment", ("alfworld",))` with a block; a tool is
       `Invocation("python", ("module:function",))`
-    - `skill.about`: the text. A `trainable about` is a child of kind `about` too, with its words and the text as value
-    - `section`: its text is the `value`, None where it begins empty; the one setting is `limit`. A section taken
-      from another file or from a markdown skill brings its text alone
-    - `model`: the `value` is `provider/name`; settings of a reused model are merged with its own, whole setting by
-      setting. `key` and an address from the environment are `Invocation("env", ("NAME",))`; `serve` is `Word("vllm")`
-      with a block of plain literals; `price` is True with a block of dollars per million tokens. Any other setting is a
-      plain literal to be sent: a number in `Amount`, `str`, `bool`, `Word("none")`, `Items`, or True with a block
+    - `skill.about`: the text. A `trainable about` is also a child of kind `about`, with its words and the text as value
+    - `section`: its text is the `value`, None for an empty section; the one setting is `limit`. A section reused
+      from another file or from a markdown skill has only its text
+    - `model`: the `value` is `provider/name`; its settings replace those of a reused model. `key` and an address from
+      the environment are `Invocation("env", ("NAME",))`; `serve` is `Word("vllm")` with a block of literals; `price` is
+      True with a block of dollars per million tokens. Any other setting is a literal that is sent: a number in
+      `Amount`, `str`, `bool`, `Word("none")`, `Items`, or True with a block
     - `data`: paths are `str`, `group` is `Word`, `split` is `Shares` with the unit `""` or `examples`
     - `optimize.edits`: `Invocation` of `constant`, `linear`, `cosine`, or `Word("model")`, or an `Amount`;
       `sees`: `Items` of words; switches: `bool`
-    - every number is an `Amount` in the setting's own base unit, whether or not the unit was written
+    - every number is an `Amount` in the base unit of the setting, even if written without a unit
 
     Attributes:
         kind: the word of the kinds table: `task`, `input`, `output`, `skill`, `section`, `about`, `model`, `data`,
             `field`, `rubric`, `optimize`, `budget`.
-        name: its name. A `budget` or `optimize` with a name is there to be reused; the one without is in force.
-        words: the words in front of kind and name: `("trainable",)` for a trainable section.
+        name: its name. A `budget` or `optimize` with a name is for reuse; the one without a name applies.
+        words: the modifiers before the kind: `("trainable",)` for a trainable section.
         type: the declared type of an input, output or field.
-        value: what stands after `=`.
+        value: the value after `=`.
         settings: by name.
-        children: what the block declares, in order: inputs and outputs, sections, fields.
+        children: the declarations in the block, in order: inputs and outputs, sections, fields.
     """
 
     kind: str
@@ -141,10 +141,10 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class CheckedMetric:
-    """A metric or the goal, of example level. `low` or `high` is None where the range is open.
+    """A metric or the goal. `low` or `high` is None if the range has no such bound.
 
-    `declared` is False for an expression written as a gate's argument, `strict(0.9 * a + 0.1 * b)`: it is given its
-    canonical text as a name.
+    `declared` is False for an expression as an argument of a gate, `strict(0.9 * a + 0.1 * b)`, which is named by its
+    canonical text.
     """
 
     name: str
@@ -161,7 +161,7 @@ class CheckedMetric:
 
 @dataclass(frozen=True, slots=True)
 class CheckedGate:
-    """A gate or a `require`, of run level. `text` is the expression as written, on one line."""
+    """A gate or a `require`. `text` is the source of its expression, on one line."""
 
     name: str
     term: Term
@@ -175,7 +175,7 @@ class CheckedGate:
 
 @dataclass(frozen=True, slots=True)
 class CheckedVerdict:
-    """A `require` without a value: the verdict that delivers the skill, and where the program asks for it."""
+    """A `require` without a value: the verdict that is required to deliver the skill."""
 
     verdict: Literal["improved"]
     source: Source
@@ -184,7 +184,7 @@ class CheckedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A part of a program that this version can't run: what it is, its place, the version that runs it, the way out."""
+    """A part of a program that this version can't run, the version that can, and a hint."""
 
     what: str
     source: Source
@@ -201,13 +201,13 @@ class Checked:
         program: the syntax tree of the main file.
         version: of the language.
         entities: in the order of the file.
-        metrics: so that each comes after those that it reads.
+        metrics: each after those that it reads.
         gates: gates and requires, in the order of the file.
-        diagnostics: in the order of the file, those of other files behind.
-        library: whether the file only declares what others use, so that there is nothing to compile.
-        suppressed: what comments of the program keep out of `diagnostics`.
-        unsupported: what this version can't compile; each is an error among the diagnostics, except in a library.
-        required: the verdict that delivers the skill; None if any does.
+        diagnostics: in the order of the file, then those of other files.
+        library: whether the file only contains declarations for other programs.
+        suppressed: findings that comments of the program suppress.
+        unsupported: parts that this version can't compile; each is also an error, except in a library.
+        required: the verdict required to deliver the skill; None if every verdict does.
     """
 
     program: nodes.Program
@@ -223,19 +223,19 @@ class Checked:
 
     @property
     def failed(self) -> bool:
-        """Whether an error was found, so that the program can't be compiled."""
+        """Whether the program has errors and can't be compiled."""
         return any(d.severity is Severity.ERROR for d in self.diagnostics)
 
     @property
     def broken(self) -> bool:
-        """Whether an error leaves the meaning open, so that there is no plan.
+        """Whether the program has errors other than unsupported parts, so that it has no plan.
 
-        What only a later version can run (SK605) has a meaning: such programs are compared and examined.
+        Programs with unsupported parts (SK605) can be compared and examined.
         """
         return any(d.severity is Severity.ERROR and d.code != LATER_VERSION for d in self.diagnostics)
 
     def place_of(self, kind: str, name: str | None, setting: str | None = None) -> tuple[Source, Span] | None:
-        """Return the place of a declaration, or of one of its settings if it has it; None without the declaration."""
+        """The place of a declaration, or of its setting if it has it; None without the declaration."""
         if kind in ("gate", "require"):
             gates = (gate for gate in self.gates if gate.kind == kind and gate.name == name)
             required = self.required if kind == "require" and self.required and self.required.verdict == name else None

@@ -1,4 +1,4 @@
-"""Commands that answer for a model: reading their words and places, and checking them."""
+"""Commands that answer for a model: split them, fill their placeholders, and check them."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from pathlib import PurePosixPath, PureWindowsPath
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
+from skillc.language.types import add_error
 from skillc.syntax.source import Span
+from skillc.text import listed
 
 PLACEHOLDERS = {
     "prompt": "the whole conversation as one text",
-    "system": "what the system messages say",
+    "system": "the text of the system messages",
     "user": "the conversation without the system messages",
     "messages": "the path of a JSON file with the messages in the chat format",
-    "model": "the model's name behind `exec/`",
+    "model": "the model's name after `exec/`",
     "here": "the folder of the program",
 }
-"""What may stand in braces. A command with none of the first four reads the prompt on its standard input."""
+"""Names allowed in braces. A command with none of the first four reads the prompt on its standard input."""
 
 _PLACE = re.compile(r"\{\{(\w+)\}\}|\{([A-Za-z_]\w*)\}")
 
 
 def split_command(command: str) -> tuple[str, ...]:
-    """The words of a command, by the rules of a POSIX shell; no shell reads it.
+    """Split a command into words by the rules of a POSIX shell; it runs without a shell.
 
     Raises:
         ValueError: a quote is not closed.
@@ -38,7 +40,7 @@ def split_command(command: str) -> tuple[str, ...]:
 
 
 def placeholders(word: str) -> Iterator[str]:
-    """The names in braces; `{{name}}` is literal text.
+    """Yield the names in braces; `{{name}}` is literal text.
 
     >>> list(placeholders("{prompt} {{prompt}} {a: 1} {nope}"))
     ['prompt', 'nope']
@@ -47,7 +49,7 @@ def placeholders(word: str) -> Iterator[str]:
 
 
 def fill_placeholders(word: str, value: Callable[[str], str]) -> str:
-    """The word with a value at each place. Places in a value are not filled.
+    """Fill the placeholders of a word; placeholders in the values are not filled.
 
     >>> fill_placeholders("--in={prompt}{{prompt}}", lambda name: "{model}")
     '--in={model}{prompt}'
@@ -56,7 +58,7 @@ def fill_placeholders(word: str, value: Callable[[str], str]) -> str:
 
 
 def json_path(text: str) -> tuple[str | int, ...] | None:
-    """The steps of a path into JSON, None where it is none.
+    """Parse a path into JSON; None if it is not one.
 
     >>> json_path(".choices[0].message.content"), json_path(".a-b[-1]"), json_path("x")
     (('choices', 0, 'message', 'content'), ('a-b', -1), None)
@@ -79,7 +81,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_models(report: Reporter, models: Iterable[Entity]) -> None:
-    """One thing answers for a model, it takes every setting, and a command has its program and its answer."""
+    """Check that one backend answers for each model, with settings that it supports, and check the commands."""
     bare: set[str] = set()
     for model in models:
         provider = model.value.partition("/")[0] if isinstance(model.value, str) else None
@@ -88,13 +90,12 @@ def check_models(report: Reporter, models: Iterable[Entity]) -> None:
             _check_command_alone(report, model, provider)
             _check_words(report, command)
             _check_answer(report, command, model.settings.get("concurrency"))
-            _check_around(report, command)
+            _check_environment(report, command)
         elif provider == COMMANDS and model.value not in bare:
-            # A model that reuses this one is not to be blamed again.
+            # Models that reuse this one are not reported again.
             bare.add(str(model.value))
-            message = f"`{model.value}` is answered by a command, and none is given"
             hint = 'add `exec = "mytool --prompt {prompt}"` to its block'
-            report.add("SK623", model.source, model.span, message, hint=hint)
+            add_error(report, "SK623", model, f"no command is configured for `{model.value}`", hint)
         if backend is not None and command is None:
             _check_backend(report, model, backend, provider)
 
@@ -102,37 +103,31 @@ def check_models(report: Reporter, models: Iterable[Entity]) -> None:
 def _check_command_alone(report: Reporter, model: Entity, provider: str | None) -> None:
     if provider not in (None, COMMANDS):
         setting = model.settings["exec"]
-        message = f"a command answers for a model of the provider `exec`, not for `{model.value}`"
-        hint = f'name the model `"exec/{str(model.value).rpartition("/")[2]}"`'
-        report.add("SK623", setting.source, setting.span, message, hint=hint)
+        message = f"a command can't answer for `{model.value}`: its provider is not `exec`"
+        hint = f'rename the model: `"exec/{str(model.value).rpartition("/")[2]}"`'
+        add_error(report, "SK623", setting, message, hint)
     for name, setting in model.settings.items():
         if name in _ELSEWHERE:
-            message, hint = f"a command answers, so `{name}` has no place beside it", "keep one of them"
+            message, hint = f"`{name}` can't be combined with `exec`", "keep one of them"
         elif name not in _WITH_COMMAND:
-            message, hint = f"a command is sent no `{name}`", "write it into the command, as its own option"
+            message, hint = f"`{name}` is not sent to a command", "pass it as an option of the command"
         else:
             continue
-        report.add("SK623", setting.source, setting.span, message, hint=hint)
+        add_error(report, "SK623", setting, message, hint)
 
 
 def _check_backend(report: Reporter, model: Entity, backend: Setting, provider: str | None) -> None:
     if provider in (COMMANDS, "rulebook"):
-        message = f"`{provider}` is a provider of skillc's own, so no other function can answer for `{model.value}`"
-        report.add("SK623", backend.source, backend.span, message, hint='choose another name: `"mine/large"`')
+        message = f"a function can't answer for `{model.value}`: `{provider}` is a built-in provider"
+        add_error(report, "SK623", backend, message, 'rename the model: `"mine/large"`')
     if "serve" in model.settings:
-        served = model.settings["serve"]
-        message = "a function of your own answers, so `serve` has no place beside it"
-        report.add("SK623", served.source, served.span, message, hint="keep one of them")
+        message = "`serve` can't be combined with `backend`"
+        add_error(report, "SK623", model.settings["serve"], message, "keep one of them")
     name = backend.value.arguments[0] if isinstance(backend.value, Invocation) else ""
     module, colon, function = str(name).partition(":")
     if not (module and colon and function):
-        report.add(
-            "SK623",
-            backend.source,
-            backend.span,
-            f"`{name}` names no function",
-            hint='write `python("module:function")`',
-        )
+        hint = 'write `python("module:function")`'
+        add_error(report, "SK623", backend, f"`{name}` is not the name of a function", hint)
 
 
 # ---- the command ----------------------------------------------------------------------------------
@@ -150,27 +145,24 @@ def _check_words(report: Reporter, command: Setting) -> None:
         wrong("a quote in the command is not closed", "close it; a lone `'` is written `\"'\"`")
         return
     if not words or not words[0] or "\0" in text:
-        wrong("the command names no program", 'write `exec = "mytool --prompt {prompt}"`')
+        wrong("the command has no program", 'write `exec = "mytool --prompt {prompt}"`')
         return
     found = [place for word in words for place in placeholders(word)]
     for place in dict.fromkeys(found):
         if place not in PLACEHOLDERS:
-            listed = ", ".join(f"`{{{each}}}`" for each in PLACEHOLDERS)
+            options = listed(f"{{{each}}}" for each in PLACEHOLDERS)
             near = spelling_hint(place, PLACEHOLDERS)
-            hint = f"{near}; for braces as they are write `{{{{{place}}}}}`" if near else f"there is {listed}"
-            wrong(f"a command has no place `{{{place}}}`", hint, f"{{{place}}}")
+            hint = f"{near}; for literal braces write `{{{{{place}}}}}`" if near else f"valid options: {options}"
+            wrong(f"unknown placeholder `{{{place}}}`", hint, f"{{{place}}}")
     if any(place != "here" for place in placeholders(words[0])):
-        wrong("the program itself can't come from a call", "begin with the program's name", words[0])
+        wrong("the program can't be a placeholder", "begin with the name of the program", words[0])
     if "user" in found and not {"system", "prompt", "messages"} & set(found):
-        wrong(
-            "`{user}` leaves out the system messages, where the skill stands",
-            "add `{system}`, or write `{prompt}`",
-            "{user}",
-        )
+        message = "`{user}` omits the system messages, which contain the skill"
+        wrong(message, "add `{system}`, or write `{prompt}`", "{user}")
 
 
 def _within(setting: Setting, part: str) -> Span:
-    """Where a part of a setting's text stands, the whole setting where it is written otherwise."""
+    """The place of a part of a setting's text; the whole setting if the source spells it differently."""
     start = setting.source.text.find(part, setting.span.start, setting.span.end) if part else -1
     return Span(start, start + len(part)) if start >= 0 else setting.span
 
@@ -182,14 +174,13 @@ def _check_answer(report: Reporter, command: Setting, concurrency: Setting | Non
     answer = command.block.get("answer")
     if answer is None or not isinstance(answer.value, Invocation):
         return
-    said = str(answer.value.arguments[0])
-    problem = _ANSWERS[answer.value.function](said)
+    problem = _ANSWERS[answer.value.function](str(answer.value.arguments[0]))
     if problem is not None:
-        report.add("SK622", answer.source, answer.span, problem[0], hint=problem[1])
+        add_error(report, "SK622", answer, *problem)
     elif answer.value.function == "file" and "folder" in command.block and not _is_one(concurrency):
-        message = "calls at the same time would write the same file in the same folder"
-        hint = "add `concurrency = 1` to the model's block, or leave `folder` out: each call has one of its own then"
-        report.add("SK622", answer.source, answer.span, message, hint=hint)
+        message = "concurrent calls would write the same file in the same folder"
+        hint = "add `concurrency = 1` to the model's block, or remove `folder`: each call then has its own"
+        add_error(report, "SK622", answer, message, hint)
 
 
 def _is_one(setting: Setting | None) -> bool:
@@ -202,24 +193,21 @@ Problem = tuple[str, str]
 def _json_problem(path: str) -> Problem | None:
     if json_path(path) is not None:
         return None
-    return f"`{path}` is no path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
+    return f"`{path}` is not a path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
 
 
 def _after_problem(marker: str) -> Problem | None:
-    return (
-        None
-        if marker
-        else ("the marker is empty", 'write `after("Answer:")`, or leave `answer` out for the whole output')
-    )
+    hint = 'write `after("Answer:")`, or remove `answer` to use the whole output'
+    return None if marker else ("the marker is empty", hint)
 
 
 def _match_problem(pattern: str) -> Problem | None:
     try:
         groups = re.compile(pattern).groups
     except (re.error, OverflowError, RecursionError) as problem:
-        return f"this is no regular expression: {problem}", "it is one of Python's `re`"
+        return f"not a regular expression: {problem}", "use the syntax of Python's `re`"
     if groups > 1:
-        return f"the expression has {groups} groups, and the answer is one", "write the others as `(?:...)`"
+        return f"the expression has {groups} groups; at most one is allowed", "write the others as `(?:...)`"
     return None
 
 
@@ -227,7 +215,7 @@ def _file_problem(name: str) -> Problem | None:
     parts = {*PurePosixPath(name).parts, *PureWindowsPath(name).parts}
     outside = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor or ".." in parts
     if not parts or outside or "\0" in name:
-        return f"`{name}` is no file within the working folder", 'write its name: `file("last.txt")`'
+        return f"`{name}` is not a file in the working folder", 'write its name: `file("last.txt")`'
     return None
 
 
@@ -239,18 +227,18 @@ _ANSWERS: Mapping[str, Callable[[str], Problem | None]] = {
 }
 
 
-# ---- what it runs in ------------------------------------------------------------------------------
+# ---- its environment ------------------------------------------------------------------------------
 
 
-def _check_around(report: Reporter, command: Setting) -> None:
+def _check_environment(report: Reporter, command: Setting) -> None:
     folder, environment = command.block.get("folder"), command.block.get("environment")
     if folder is not None and not str(folder.value).strip():
-        report.add("SK621", folder.source, folder.span, "the folder has no name", hint="leave it out for an empty one")
+        add_error(report, "SK621", folder, "`folder` is empty", "remove it to run in a new folder")
     if environment is None or not isinstance(environment.value, Items):
         return
     for item in environment.value.items:
         name = str(item.arguments[0]) if isinstance(item, Invocation) else ""
         if not _VARIABLE.fullmatch(name):
             place = _within(environment, f'"{name}"')
-            hint = 'write its name alone: `env("CODEX_HOME")`'
-            report.add("SK621", environment.source, place, f"`{name}` is no name of a variable", hint=hint)
+            hint = 'write the name alone: `env("CODEX_HOME")`'
+            report.add("SK621", environment.source, place, f"`{name}` is not the name of a variable", hint=hint)

@@ -10,14 +10,13 @@ from typing import NoReturn, TypeVar, cast
 from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
 from skillc.gates.intervals import EVERYTHING, Interval
-from skillc.gates.terms import Comparison, Constant, MetricTerm, Operation, TextConstant, balance, show_term
+from skillc.gates.terms import Comparison, Constant, MetricTerm, Operation, StateTerm, TextConstant, balance, show_term
 from skillc.gates.units import decimal, describe_unit
 from skillc.language.calls import lower_call
 from skillc.language.checked import CheckedMetric
 from skillc.language.scope import Scope, lower_member, lower_name
 from skillc.language.types import (
     ANY_UNIT,
-    ArgumentType,
     Broken,
     ColumnType,
     ConditionType,
@@ -35,13 +34,15 @@ from skillc.syntax import nodes
 from skillc.syntax.source import Span
 
 _DEEPEST = 120
-# The term of a chain nests as deeply as the chain is long. Below this many operators it stays as it was written.
+# The term of a chain nests as deeply as the chain is long; longer chains than this are rebalanced.
 _FLATTEST = 32
+_Part = TypeVar("_Part")
 _Read = TypeVar("_Read")
+_Number = tuple[Typed, NumberType]
 
 
 class Lowering:
-    """Lowers the expressions of one scope."""
+    """Lower the expressions of one scope."""
 
     def __init__(self, scope: Scope, depth: int = 0) -> None:
         self.scope = scope
@@ -49,7 +50,7 @@ class Lowering:
 
     @staticmethod
     def within(scope: Scope, depth: int) -> Lowering:
-        """Lower in another scope, at a depth of the whole expression."""
+        """Lower in another scope, at the given depth of nesting."""
         return Lowering(scope, depth)
 
     def at(self, level: Level) -> Lowering:
@@ -57,12 +58,8 @@ class Lowering:
         return Lowering(replace(self.scope, level=level), self.depth)
 
     @staticmethod
-    def every(read: Callable[[nodes.Expression], _Read], parts: Iterable[nodes.Expression]) -> list[_Read]:
-        """Read each part, even after a broken one, so that all errors are reported.
-
-        Raises:
-            Broken: one of them is; each that is has been reported.
-        """
+    def every(read: Callable[[_Part], _Read], parts: Iterable[_Part]) -> list[_Read]:
+        """Read each part, even after a broken one, so that all errors are reported."""
         found: list[_Read] = []
         broken = False
         for part in parts:
@@ -74,73 +71,54 @@ class Lowering:
             raise Broken
         return found
 
-    # ---- what is asked of an expression ----
+    # ---- numbers and conditions ----
 
-    def number(self, node: nodes.Expression) -> tuple[Typed, NumberType]:
-        """Lower an expression as a number; in a metric a condition is 0 or 1.
-
-        Raises:
-            Broken: it is none; the error has been reported.
-        """
+    def number(self, node: nodes.Expression) -> _Number:
+        """Lower an expression as a number; in a metric a condition is the number 0 or 1."""
         typed = self.lower(node)
         return typed, self.as_number(node, typed)
 
     def as_number(self, node: nodes.Expression, typed: Typed) -> NumberType:
-        """A value as a quantity.
-
-        Raises:
-            Broken: it is no number.
-        """
+        """The type of a value as a number."""
         quantity = number_type(typed, conditions=self.scope.level is Level.EXAMPLE)
         if quantity is None:
             self._no_number(node, typed)
         return quantity
 
     def condition(self, node: nodes.Expression) -> tuple[Typed, ConditionType]:
-        """Lower an expression as a condition.
-
-        Raises:
-            Broken: it is none; the error has been reported.
-        """
+        """Lower an expression as a condition."""
         typed = self.lower(node)
         truth = condition_type(typed)
         if truth is None:
-            hint = "compare it, as in `... > ...`"
+            hint = "compare it: `... > ...`"
             if isinstance(typed.type, NumberType) and typed.type.range.high == 1 and self.scope.level is Level.EXAMPLE:
                 hint = f"write `{self.scope.shown(node.span)} == 1`"
-            raise self.scope.fail("SK309", node.span, f"`{self.scope.shown(node.span)}` is no condition", hint)
+            raise self.scope.fail("SK309", node.span, f"`{self.scope.shown(node.span)}` is not a condition", hint)
         return typed, truth
 
     def _no_number(self, node: nodes.Expression, typed: Typed) -> NoReturn:
         shown, kind = self.scope.shown(node.span), typed.type
         if isinstance(kind, ColumnType) and kind.type.optional:
-            raise self.scope.fail(
-                "SK307", node.span, f"`{shown}` may be `none`, so it is no number", "remove `| none` from its type"
-            )
+            message = f"`{shown}` may be `none`, so it is not a number"
+            raise self.scope.fail("SK307", node.span, message, "remove `| none` from its type")
         if isinstance(kind, TextType | ColumnType):
             hint = "measure it: `tokens(...)`, `exact_match(...)`, or compare it with `==`"
-            raise self.scope.fail("SK307", node.span, f"`{shown}` is a text, and a text is never a number", hint)
+            raise self.scope.fail("SK307", node.span, f"`{shown}` is a text, not a number", hint)
         if isinstance(kind, ConditionType):
-            raise self.scope.fail(
-                "SK309", node.span, f"`{shown}` is a condition, not a number", "join conditions with `and`, `or`"
-            )
-        if isinstance(kind, ArgumentType) and kind.kind == "state":
+            hint = "join conditions with `and`, `or`"
+            raise self.scope.fail("SK309", node.span, f"`{shown}` is a condition, not a number", hint)
+        if isinstance(typed.term, StateTerm):
             hint = f"write `{shown}.metric`, or `tokens({shown})`"
             raise self.scope.fail("SK307", node.span, f"`{shown}` is a skill, not a number", hint)
-        raise self.scope.fail("SK307", node.span, f"`{shown}` is no number")
+        raise self.scope.fail("SK307", node.span, f"`{shown}` is not a number")
 
     # ---- any expression ----
 
     def lower(self, node: nodes.Expression) -> Typed:
-        """Lower any expression.
-
-        Raises:
-            Broken: it has none; the error has been reported.
-        """
+        """Lower any expression."""
         if self.depth > _DEEPEST:
-            raise self.scope.fail(
-                "SK320", node.span, "this expression is nested too deeply", "split it into metrics with names"
-            )
+            hint = "split it into metrics with names"
+            raise self.scope.fail("SK320", node.span, "this expression is nested too deeply", hint)
         self.depth += 1
         try:
             return self._lower(node)
@@ -170,24 +148,21 @@ class Lowering:
             level = max(truth.level for _, truth in parts)
             return Typed(Operation(node.operator, tuple(typed.term for typed, _ in parts)), ConditionType(level))
         what = "a ratio" if isinstance(node, nodes.Ratio) else "a list"
-        raise self.scope.fail("SK311", node.span, f"{what} has no place in this expression")
+        raise self.scope.fail("SK311", node.span, f"{what} is not allowed in this expression")
 
     def made_metric(self, typed: Typed, span: Span) -> CheckedMetric:
-        """The metric of an example-level value; an expression becomes one, named by its canonical text.
-
-        Raises:
-            Broken: it is no number, or has no finite range.
-        """
+        """Make a metric of an example-level value, named by its canonical text; return a declared metric as it is."""
         scope = self.scope
         if isinstance(typed.term, MetricTerm) and typed.term.name in scope.metrics.names:
             return scope.metrics.metric(typed.term.name, self.depth)
         quantity = number_type(typed, conditions=True)
         if quantity is None:
-            raise scope.fail(
-                "SK311", span, "a metric is needed here", "give the name of one, or an expression of fields and metrics"
-            )
+            hint = "write the name of a metric, or an expression of fields and metrics"
+            raise scope.fail("SK311", span, f"expected a metric, found `{scope.shown(span)}`", hint)
         if not quantity.range.finite and not scope.generic:
-            raise scope.fail("SK304", span, "this metric has no finite range", "bound it: `clamp(..., 0, 300 tokens)`")
+            raise scope.fail(
+                "SK304", span, "the range of this metric is not finite", "bound it: `clamp(..., 0, 300 tokens)`"
+            )
         if scope.generic:
             low, high = quantity.range.bounds
             unit = ANY_UNIT if quantity.unit is None else quantity.unit
@@ -212,7 +187,7 @@ class Lowering:
     def _binary(self, node: nodes.Binary) -> Typed:
         """Lower a chain such as `a + b - c` from left to right, without recursion over its length."""
         chain, parts = nodes.chain(node), nodes.operands(node)
-        # `no-such` may be one name with a hyphen: report only its first error.
+        # `no-such` may be one name with a hyphen: stop at its first error.
         hyphens = any(self.scope.source.text[each.right.span.start - 1] == "-" for each in chain)
         operands = [self.number(part) for part in parts] if hyphens else self.every(self.number, parts)
         left = operands[0]
@@ -221,7 +196,7 @@ class Lowering:
             left = typed, self.as_number(each, typed)
         return replace(left[0], term=balance(left[0].term)) if len(chain) > _FLATTEST else left[0]
 
-    def _joined(self, node: nodes.Binary, first: tuple[Typed, NumberType], second: tuple[Typed, NumberType]) -> Typed:
+    def _joined(self, node: nodes.Binary, first: _Number, second: _Number) -> Typed:
         (left, a), (right, b) = first, second
         level = max(a.level, b.level)
         term = Operation(node.operator, (left.term, right.term))
@@ -237,8 +212,8 @@ class Lowering:
 
     def _product_unit(self, node: nodes.Binary, a: NumberType, b: NumberType) -> str | None:
         if a.unit and b.unit:
-            message = f"{describe_unit(a.unit)} times {describe_unit(b.unit)} has no meaning"
-            raise self.scope.fail("SK318", node.span, message, "one side of `*` is a plain number")
+            message = f"{describe_unit(a.unit)} times {describe_unit(b.unit)} has no unit"
+            raise self.scope.fail("SK318", node.span, message, "one operand of `*` must be a plain number")
         if a.unit is None or b.unit is None:
             return a.unit or b.unit or None
         return a.unit or b.unit
@@ -254,17 +229,11 @@ class Lowering:
                 return NumberType(unit, EVERYTHING, level)
             shown = self.scope.shown(node.right.span)
             hint = f"keep it away from 0: `max({shown}, 1{' ' + b.unit if b.unit else ''})`"
-            raise self.scope.fail(
-                "SK305", node.right.span, f"`{shown}` may be 0, and nothing can be divided by 0", hint
-            )
+            raise self.scope.fail("SK305", node.right.span, f"`{shown}` may be 0, which can't be a divisor", hint)
         return NumberType(unit, a.range / b.range, level)
 
     def one_unit(self, parts: list[tuple[nodes.Expression, NumberType]]) -> str | None:
-        """The unit that all parts share; None where it depends on a parameter.
-
-        Raises:
-            Broken: they have different ones.
-        """
+        """Return the common unit of the parts; None if it depends on a parameter."""
         known = [(node, quantity) for node, quantity in parts if quantity.unit is not None]
         if not known:
             return None
@@ -276,7 +245,7 @@ class Lowering:
 
     def _two_units(self, a: tuple[nodes.Expression, NumberType], b: tuple[nodes.Expression, NumberType]) -> NoReturn:
         scope = self.scope
-        message = f"{describe_unit(a[1].unit)} and {describe_unit(b[1].unit)} don't go together"
+        message = f"{describe_unit(a[1].unit)} and {describe_unit(b[1].unit)} can't be combined"
         hint = f"`{scope.shown(a[0].span)}` is {_in(a[1].unit)}, `{scope.shown(b[0].span)}` is {_in(b[1].unit)}"
         fix = None
         for (node, quantity), (_, other) in ((a, b), (b, a)):
@@ -288,7 +257,7 @@ class Lowering:
         for (node, quantity), (_, other) in ((a, b), (b, a)):
             divided = isinstance(node, nodes.Binary) and node.operator == "/" and bare(node.right)
             if divided and isinstance(node, nodes.Binary) and quantity.unit and not other.unit:
-                # `1 - tokens(x) / 300`: the number without a unit is not the one that is added to.
+                # `1 - tokens(x) / 300`: the divisor lacks the unit.
                 end = node.right.span.end
                 hint = f"write `{scope.shown(node.span)} {quantity.unit}`"
                 fix = Fix(Span(end, end), f" {quantity.unit}", safe=False)
@@ -300,7 +269,7 @@ def _in(unit: str | None) -> str:
 
 
 def _unchained(low: Lowering, node: nodes.Compare) -> Fix | None:
-    """Rewrite `0 < x < 1` as `0 < x and x < 1`; None if it is ambiguous."""
+    """Rewrite `0 < x < 1` as `0 < x and x < 1`; None if the operators point in two directions."""
     if not (set(node.operators) <= {"<", "<="} or set(node.operators) <= {">", ">="}):
         return None
     shown = [low.scope.source.slice(operand.span) for operand in node.operands]
@@ -311,25 +280,20 @@ def _unchained(low: Lowering, node: nodes.Compare) -> Fix | None:
 
 
 def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
-    """Lower a comparison.
-
-    Raises:
-        Broken: it has none, or is settled by what it compares; the error has been reported.
-    """
+    """Lower a comparison."""
     scope = low.scope
     if len(node.operators) > 1:
         first, middle, last = (scope.shown(operand.span) for operand in node.operands[:3])
         hint = f"write `{first} {node.operators[0]} {middle} and {middle} {node.operators[1]} {last}`"
-        raise scope.fail("SK312", node.span, "comparisons don't chain", hint, _unchained(low, node))
+        raise scope.fail("SK312", node.span, "comparisons can't be chained", hint, _unchained(low, node))
     left, right = low.every(low.lower, node.operands)
-    operator = cast("Comparison", node.operators[0])
-    term = Operation(operator, (left.term, right.term))
+    term = Operation(cast("Comparison", node.operators[0]), (left.term, right.term))
     if text_type(left) is not None or text_type(right) is not None:
         return Typed(term, _texts(low, node, left, right))
     sides = {id(operand): side for operand, side in zip(node.operands, (left, right), strict=True)}
     a, b = low.every(lambda operand: low.as_number(operand, sides[id(operand)]), node.operands)
     low.one_unit([(node.operands[0], a), (node.operands[1], b)])
-    _must_be_open(low, node, operator, (left, a), (right, b))
+    _check_undecided(low, node, (left, a), (right, b))
     return Typed(term, ConditionType(max(a.level, b.level)))
 
 
@@ -338,10 +302,10 @@ def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> Con
     for typed, operand in ((left, node.operands[0]), (right, node.operands[1])):
         if text_type(typed) is None:
             other = node.operands[1 if operand is node.operands[0] else 0]
-            message = f"`{scope.shown(other.span)}` is a text, and a text is never a number"
+            message = f"`{scope.shown(other.span)}` is a text, not a number"
             raise scope.fail("SK307", node.span, message, "compare a text with a text in quotes")
     if node.operators[0] not in ("==", "!="):
-        raise scope.fail("SK307", node.span, "texts have no order", "compare them with `==` or `!=`")
+        raise scope.fail("SK307", node.span, "texts can't be ordered", "compare them with `==` or `!=`")
     for typed, opposite, place in ((left, right, node.operands[1]), (right, left, node.operands[0])):
         prose = text_type(typed)
         if prose is None or not prose.labels or not isinstance(opposite.term, TextConstant):
@@ -357,49 +321,39 @@ def _no_label(low: Lowering, node: nodes.Expression, value: str, labels: tuple[s
 
     near = suggest(value, labels)
     listed = ", ".join(f'"{label}"' for label in labels[:8])
-    hint = f'did you mean "{near}"?' if near else f"there is {listed}"
+    hint = f'did you mean "{near}"?' if near else f"valid options: {listed}"
     fix = Fix(node.span, f'"{near}"', safe=False) if near else None
-    raise low.scope.fail("SK308", node.span, f'"{value}" is none of the declared labels', hint, fix)
+    raise low.scope.fail("SK308", node.span, f'"{value}" is not a declared label', hint, fix)
 
 
-def _must_be_open(
-    low: Lowering,
-    node: nodes.Compare,
-    operator: Comparison,
-    left: tuple[Typed, NumberType],
-    right: tuple[Typed, NumberType],
-) -> None:
-    """Report a comparison that is always true or always false; most often a `%` is missing."""
+def _check_undecided(low: Lowering, node: nodes.Compare, left: _Number, right: _Number) -> None:
+    """Report a comparison that is always true or always false, often because a `%` is missing."""
     if low.scope.generic:
         return
-    a, b, first, second = left[0], right[0], left[1], right[1]
+    (a, first), (b, second) = left, right
+    operator = cast("Comparison", node.operators[0])
     outcome = first.range.compared(operator, second.range).definite
     if a.term == b.term:
         outcome = operator in ("<=", ">=", "==")
     if outcome is None:
         return
-    hint, fix = _percent(low, node, operator, left, right)
+    hint, fix = _percent(node, left, right)
     if hint is None:
         index = 1 if isinstance(a.term, Constant) else 0
         other, quantity = node.operands[index], (first, second)[index]
         hint = f"`{low.scope.shown(other.span)}` is in {_interval(quantity)}"
     word = "always" if outcome else "never"
-    message = f"`{low.scope.shown(node.span)}` {word} holds"
+    message = f"`{low.scope.shown(node.span)}` is {word} true"
     if low.scope.site is not None:
         meaning = show_term(Operation(operator, (a.term, b.term)))
-        message = f"this {word} holds, for it means `{meaning}`"
+        message = f"this is {word} true: it means `{meaning}`"
         hint = hint if hint and hint.startswith("did") else None
     raise low.scope.fail("SK303", node.span, message, hint, fix)
 
 
-def _percent(
-    low: Lowering,
-    node: nodes.Compare,
-    operator: Comparison,
-    left: tuple[Typed, NumberType],
-    right: tuple[Typed, NumberType],
-) -> tuple[str | None, Fix | None]:
-    """The hint and fix for a number without its `%`, as in `regressed(x) <= 5`."""
+def _percent(node: nodes.Compare, left: _Number, right: _Number) -> tuple[str | None, Fix | None]:
+    """Hint and fix for a number without its `%`, as in `regressed(x) <= 5`."""
+    operator = cast("Comparison", node.operators[0])
     for index, ((typed, _), (_, other)) in enumerate(((left, right), (right, left))):
         term = typed.term
         if not isinstance(term, Constant) or term.unit or not term.value or other.unit:
@@ -407,17 +361,13 @@ def _percent(
         meant_ = Interval.point(term.value / 100)
         sides = (meant_, other.range) if index == 0 else (other.range, meant_)
         operand = node.operands[index]
-        # An argument may have been written with its `%`.
+        # An argument of a function may have a `%` at the call.
         written_out = bare(operand) or (isinstance(operand, nodes.Reference) and abs(term.value) > 1)
-        if (
-            not written_out
-            or sides[0].compared(operator, sides[1]).definite is not None
-            or term.value / 100 not in other.range
-        ):
+        settled = sides[0].compared(operator, sides[1]).definite is not None
+        if not written_out or settled or term.value / 100 not in other.range:
             continue
-        fix = None
-        if bare(operand):
-            fix = Fix(Span(operand.span.end, operand.span.end), "%", safe=False)
+        end = operand.span.end
+        fix = Fix(Span(end, end), "%", safe=False) if bare(operand) else None
         return f"did you mean `{decimal(term.value)}%`?", fix
     return None, None
 

@@ -1,4 +1,4 @@
-"""Declarations of settings: the shapes of a value, its default, and its documentation."""
+"""Declarations of settings: the forms of a value, its default, and its documentation."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One shape of a value.
+    """One form of a value.
 
     Attributes:
         kind: `text` is quoted, `word` one of `words`, `call` is `name(arguments)`, `switch` is `on` or `off`, `field`
-            names a field of the program, `plain` is any literal that is passed on as it is, `block` is `{ ... }` alone.
+            names a field of the program, `block` is `{ ... }` alone.
         unit: base unit of a `number`.
-        bare: whether a `number` may be written without its unit, because the setting is named after it.
+        bare: whether a `number` may omit its unit, because the setting is named after it.
         whole: whether a `number` has no fraction.
-        low: least value of a `number` in its base unit; None where there is none.
-        high: greatest value.
-        words: the words to choose from.
+        low: least value of a `number` in its base unit; None for no bound.
+        high: greatest value; None for no bound.
+        words: the choices of a `word`.
         name: the function of a `call`.
         arguments: forms of the positional arguments of a `call`; `many` lets the last one repeat.
         items: forms of the elements of a `list`.
-        block: settings of a block behind the value; None where no block may follow.
-        passes: whether that block takes any name with a plain literal.
+        block: settings of the block after the value; None if no block may follow.
+        passes: whether that block passes on settings of other names, with literals as values.
     """
 
-    kind: Literal["text", "number", "word", "switch", "call", "list", "ratio", "field", "plain", "block"]
+    kind: Literal["text", "number", "word", "switch", "call", "list", "ratio", "field", "block"]
     unit: str = ""
     bare: bool = True
     whole: bool = False
@@ -47,7 +47,7 @@ class Form:
     passes: bool = False
 
     def describe(self) -> str:
-        """The shape in a few words, for messages and for the reference."""
+        """Describe the form in messages and in the reference."""
         if self.kind == "number":
             return _number(self)
         if self.kind == "word":
@@ -57,7 +57,7 @@ class Form:
         return _DESCRIBED[self.kind]
 
     def example(self) -> str:
-        """How a `call` is written."""
+        """A sample `call`."""
         numbers = iter(("4", "2", "1"))
         inner = (next(numbers) if each.kind == "number" else '"..."' for each in self.arguments)
         return f"{self.name}({', '.join(inner)})"
@@ -69,7 +69,6 @@ _DESCRIBED = {
     "list": "a list in brackets",
     "ratio": "a ratio such as `2 : 1 : 2`",
     "field": "the name of a field",
-    "plain": "a plain literal",
     "block": "a block",
 }
 
@@ -84,19 +83,19 @@ def _number(form: Form) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SettingKind:
-    """A setting of a block. Everything that reads, shows or documents settings reads this.
+    """A setting of a block.
 
     Attributes:
-        forms: the shapes that its value may have.
+        forms: the forms that its value may have.
         about: one line for hovers and the reference.
-        default: its value in the plan where the program does not give one.
-        unset: what holds without it, in words, where that is no value of the language.
+        default: its value in the plan if the program does not set it.
+        unset: what applies without it, in words, if no value of the language expresses it.
         modifiers: the words that may come before it, as in `trainable about = "..."`.
-        details: the text of the page about the optimizer; empty for the line of the reference.
-        stages: the stages of a compile that it makes larger or smaller.
-        changeable: whether `--set` takes it.
-        ends_run: whether a budget with this cap comes to an end.
-        truncates: whether it can only cut a run short, so that it is no part of the run's identity.
+        details: text for the page about the optimizer; empty for `about`.
+        stages: the stages of a compile whose cost it changes.
+        changeable: whether `--set` can change it.
+        ends_run: whether a run with this cap always ends.
+        truncates: whether it only cuts a run short, so that it is not part of the run's identity.
         sent: whether it is sent with each call of a model.
     """
 
@@ -115,7 +114,7 @@ class SettingKind:
 
     @property
     def unit(self) -> str:
-        """The unit that its value is always written with, or nothing."""
+        """The unit that its value must be written with; empty if none."""
         return next((form.unit for form in self.forms if form.kind == "number" and not form.bare), "")
 
     @property
@@ -125,7 +124,7 @@ class SettingKind:
 
     @property
     def default_markdown(self) -> str | None:
-        """The same for pages and hovers, a value as code."""
+        """The default as markdown, a value as code."""
         text = self.default_text
         return text if text is None or self.unset else f"`{text}`"
 
@@ -152,7 +151,7 @@ def setting(
 ) -> T:
     """Declare a setting as a field of a frozen dataclass, which is the block's part of the plan.
 
-    Switches and words need no forms: they are those of the field's type.
+    A switch or a choice of words needs no forms: the type of the field implies them.
     """
     kind = SettingKind(
         "", forms, about, default, unset, (), details, stages, changeable=True, ends_run=ends_run, truncates=truncates
@@ -161,7 +160,7 @@ def setting(
 
 
 def settings_of(block: type[Any]) -> tuple[SettingKind, ...]:
-    """The settings of a block that is declared as a dataclass."""
+    """Read the settings of a block from its dataclass."""
     types = get_type_hints(block)
     return tuple(
         replace(kind, name=each.name, forms=kind.forms or (_form_of(types[each.name]),))
@@ -180,28 +179,28 @@ def _form_of(type_: Any) -> Form:
 
 TEXT = Form("text")
 SWITCH = Form("switch")
-PLAIN = Form("plain")
 FIELD = Form("field")
+PLAIN_BLOCK = Form("block", block=(), passes=True)
 ENV = Form("call", name="env", arguments=(TEXT,))
 
 
 def count(unit: str = "", *, low: int = 1) -> Form:
-    """A whole number of something that the setting is named after, so that the unit may be left out."""
+    """A whole number whose unit may be omitted, because the setting is named after it."""
     return Form("number", unit=unit, whole=True, low=low)
 
 
 def amount(unit: str, *, low: int = 0, whole: bool = False) -> Form:
-    """A quantity that needs its unit."""
+    """A number with a required unit."""
     return Form("number", unit=unit, bare=False, whole=whole, low=low)
 
 
 def number(low: int | None = None, high: int | None = None) -> Form:
-    """A plain number or a share."""
+    """A number without a unit, or a share."""
     return Form("number", low=low, high=high)
 
 
 def words(*choices: str) -> Form:
-    """One of a few words."""
+    """A choice of words."""
     return Form("word", words=choices)
 
 

@@ -28,7 +28,17 @@ from skillc.language.checked import FieldType
 from skillc.language.modules import Module, elsewhere
 from skillc.language.scope import Binding, Scope, unknown_module
 from skillc.language.statements import KindDeclaration
-from skillc.language.types import ArgumentType, Broken, ColumnType, ConditionType, NumberType, Type, Typed, bare
+from skillc.language.types import (
+    ArgumentType,
+    Broken,
+    ColumnType,
+    ConditionType,
+    FileErrors,
+    NumberType,
+    Type,
+    Typed,
+    bare,
+)
 from skillc.syntax import nodes
 from skillc.text import counted, listed
 
@@ -51,7 +61,7 @@ UNIT_TYPES: Mapping[str, str] = MappingProxyType(
         "rounds": "rounds",
     }
 )
-"""Types of parameters that are quantities, with their unit."""
+"""Unit of each type of parameter that is a number."""
 
 _READERS: Mapping[str, Callable[[Lowering, nodes.Expression], Typed]] = MappingProxyType(
     {
@@ -78,7 +88,7 @@ _SMALLER = "give the parts names, as metrics of their own"
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A metric or gate with parameters, and its file."""
+    """A metric or gate with parameters; `shown` is its name at the call."""
 
     module: Module
     decl: KindDeclaration
@@ -86,7 +96,7 @@ class UserFunction:
 
     @property
     def name(self) -> str:
-        """Its name in that file."""
+        """The name in its own file."""
         assert self.decl.name is not None
         return self.decl.name.text
 
@@ -97,22 +107,22 @@ class UserFunction:
 
     @property
     def parameters(self) -> tuple[nodes.Parameter, ...]:
-        """Its parameters."""
+        """The declared parameters."""
         return self.decl.node.parameters or ()
 
     @property
     def body(self) -> nodes.Expression:
-        """Its body."""
+        """The expression that a call is replaced by."""
         assert self.decl.node.value is not None
         return self.decl.node.value
 
+    def errors(self, scope: Scope) -> FileErrors:
+        """Report errors in its declaration."""
+        return FileErrors(scope.report, self.module.source)
+
 
 def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None:
-    """Look up the called function in this file or a module; None for a name that may be a builtin.
-
-    Raises:
-        Broken: the module has no such function; the error has been reported.
-    """
+    """Look up the called function in this file or a module; None for a name that may be a builtin."""
     scope = low.scope
     if isinstance(called, nodes.Reference):
         decl = scope.module.functions().get(called.name)
@@ -130,40 +140,29 @@ def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None
 
     name, place, owner = called.name.text, called.name.span, called.of.name
     if name in module.names():
-        raise not_a_function(scope, called, owner)
+        hint = "only metrics and gates with parameters can be called"
+        raise scope.fail("SK105", place, f"`{owner}.{name}` is not a function", hint)
     found = elsewhere(name, scope.module, module)
     known = module.functions()
     raise scope.unknown("SK105", "function", name, place, known, owner=owner, instead=found, ordered=True)
-
-
-def not_a_function(scope: Scope, called: nodes.Member, owner: str) -> Broken:
-    """Report a call of a declaration that is no function."""
-    shown = f"{owner}.{called.name.text}"
-    hint = "only metrics and gates with parameters are called"
-    return scope.fail("SK105", called.name.span, f"`{shown}` is no function", hint)
 
 
 # ---- any argument ---------------------------------------------------------------------------------
 
 
 def verify(low: Lowering, function: UserFunction) -> bool:
-    """Check a body for any argument; return False if it has an error, which is reported once, in the body.
-
-    Args:
-        low: of the expression that calls it.
-        function: the one that is called.
-    """
+    """Check a body for any argument, once; return False if it has an error."""
     scope, verified = low.scope, function.module.verified
     if function.name in verified:
-        known = verified[function.name]
-        if known is None:
-            _circle(scope, function)
-        return bool(known)
+        if verified[function.name] is None:
+            verified[function.name] = False
+            assert function.decl.name is not None
+            message, hint = f"`{function.name}` calls itself", "recursion is not supported"
+            function.errors(scope).add("SK212", function.decl.name.span, message, hint)
+        return bool(verified[function.name])
     verified[function.name] = None
     try:
-        parameters = {
-            p.name.text: Binding(_type(scope, function, p), _any(scope, function, p)) for p in function.parameters
-        }
+        parameters = {p.name.text: _placeholder(scope, function, p) for p in function.parameters}
         _distinct(scope, function)
         _defaults(low, function)
         body = replace(
@@ -179,18 +178,9 @@ def verify(low: Lowering, function: UserFunction) -> bool:
     except Broken:
         verified[function.name] = False
         return False
-    # None still: no call of it was found in its own body.
+    # Still None unless the body contains a call of the function.
     verified[function.name] = verified[function.name] is None
     return bool(verified[function.name])
-
-
-def _circle(scope: Scope, function: UserFunction) -> None:
-    function.module.verified[function.name] = False
-    assert function.decl.name is not None
-    message = f"`{function.name}` calls itself"
-    scope.report.add(
-        "SK212", function.module.source, function.decl.name.span, message, hint="the language has no recursion"
-    )
 
 
 def _lower_body(low: Lowering, function: UserFunction) -> Typed:
@@ -202,60 +192,47 @@ def _lower_body(low: Lowering, function: UserFunction) -> Typed:
 
 
 def _type(scope: Scope, function: UserFunction, parameter: nodes.Parameter) -> str:
-    name, source = parameter.name.text, function.module.source
-    if parameter.type is None:
-        message = f"the parameter `{name}` has no type"
-        scope.report.add(
-            "SK215", source, parameter.name.span, message, hint=f"write `{name}: metric`, or `{name}: share`"
-        )
-        raise Broken
-    written = parameter.type
+    name, written, errors = parameter.name.text, parameter.type, function.errors(scope)
+    if written is None:
+        hint = f"write `{name}: metric`, or `{name}: share`"
+        raise errors.add("SK215", parameter.name.span, f"the parameter `{name}` has no type", hint)
     if isinstance(written, nodes.NamedType) and written.item is None and written.name in PARAMETER_TYPES:
         return written.name
-    word = written.name if isinstance(written, nodes.NamedType) else source.slice(written.span)
-    types = listed(PARAMETER_TYPES[:11])
-    hint = spelling_hint(word, PARAMETER_TYPES) or f"a parameter is one of {types}, or a unit"
-    scope.report.add("SK216", source, written.span, f"no parameter is of type `{word}`", hint=hint)
-    raise Broken
+    word = written.name if isinstance(written, nodes.NamedType) else errors.source.slice(written.span)
+    hint = spelling_hint(word, PARAMETER_TYPES) or f"valid options: {listed(PARAMETER_TYPES[:11])}, or a unit"
+    raise errors.add("SK216", written.span, f"`{word}` is not a type of parameters", hint)
 
 
-def _any(scope: Scope, function: UserFunction, parameter: nodes.Parameter) -> Typed:
-    """A placeholder for any argument of a parameter's type."""
+def _placeholder(scope: Scope, function: UserFunction, parameter: nodes.Parameter) -> Binding:
+    """A value that represents any argument of a parameter's type."""
     kind, name = _type(scope, function, parameter), f"<{parameter.name.text}>"
     if kind in UNIT_TYPES:
-        return Typed(FieldTerm(name), NumberType(UNIT_TYPES[kind], EVERYTHING, Level.LITERAL))
+        return Binding(kind, Typed(FieldTerm(name), NumberType(UNIT_TYPES[kind], EVERYTHING, Level.LITERAL)))
     text = ColumnType(name, "output", FieldType("text"))
     claim = Operation(">", (MeanTerm("candidate", name), MeanTerm("incumbent", name)))
-    standing: dict[str, tuple[Term, Type]] = {
+    placeholders: dict[str, tuple[Term, Type]] = {
         "metric": (MetricTerm(name), NumberType(None, EVERYTHING, Level.EXAMPLE)),
         "claim": (claim, ConditionType(Level.RUN)),
         "condition": (MetricTerm(name), ConditionType(Level.EXAMPLE)),
         "text": (FieldTerm(name), text),
-        "texts": (ListTerm((TextConstant(name),)), ArgumentType("list")),
+        "texts": (ListTerm((TextConstant(name),)), ArgumentType()),
         "field": (FieldTerm(name), text),
-        "rubric": (TextConstant(name), ArgumentType("word")),
-        "model": (WordTerm(name), ArgumentType("word")),
-        "skill": (WordTerm(name), ArgumentType("word")),
+        "rubric": (TextConstant(name), ArgumentType()),
+        "model": (WordTerm(name), ArgumentType()),
+        "skill": (WordTerm(name), ArgumentType()),
     }
-    return Typed(*standing[kind])
+    return Binding(kind, Typed(*placeholders[kind]))
 
 
 def _distinct(scope: Scope, function: UserFunction) -> None:
+    errors = function.errors(scope)
     seen: dict[str, nodes.Parameter] = {}
     for parameter in function.parameters:
         first = seen.setdefault(parameter.name.text, parameter)
         if first is not parameter:
-            label = Label(function.module.source, first.name.span, "the first is here")
-            message = f"two parameters are called `{parameter.name.text}`"
-            scope.report.add(
-                "SK203",
-                function.module.source,
-                parameter.name.span,
-                message,
-                secondary=(label,),
-                hint="rename one of them",
-            )
-            raise Broken
+            label = (Label(errors.source, first.name.span, "first declared here"),)
+            message = f"two parameters are named `{parameter.name.text}`"
+            raise errors.add("SK203", parameter.name.span, message, "rename one of them", secondary=label)
 
 
 def _defaults(low: Lowering, function: UserFunction) -> None:
@@ -264,18 +241,11 @@ def _defaults(low: Lowering, function: UserFunction) -> None:
         default = parameter.default
         if default is None or arguments.is_none(default):
             continue
-        written = isinstance(default, nodes.String | nodes.Text | nodes.Quantity | nodes.Money) or (
-            isinstance(default, nodes.Unary) and isinstance(default.operand, nodes.Quantity | nodes.Money)
-        )
-        if not written:
-            low.scope.report.add(
-                "SK313",
-                function.module.source,
-                default.span,
-                "a default is a literal or `none`",
-                hint="write it out at the call",
-            )
-            raise Broken
+        unsigned = default.operand if isinstance(default, nodes.Unary) else default
+        texts = (nodes.String, nodes.Text) if unsigned is default else ()
+        if not isinstance(unsigned, (nodes.Quantity, nodes.Money, *texts)):
+            message, hint = "a default must be a literal or `none`", "pass the expression at the call"
+            raise function.errors(low.scope).add("SK313", default.span, message, hint)
         inside = replace(low.scope, module=function.module, level=function.level, parameters={}, site=None)
         _bind(low.within(inside, 0), function, parameter, default)
 
@@ -284,13 +254,9 @@ def _defaults(low: Lowering, function: UserFunction) -> None:
 
 
 def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
-    """Expand a call to the body with the arguments in place of the parameters.
-
-    Raises:
-        Broken: it has no meaning; the error has been reported.
-    """
+    """Expand a call to the body with the arguments in place of the parameters."""
     scope = low.scope
-    # Checked first, for `verify` goes into the functions that the body calls.
+    # Compared before `verify`, which recurses into the functions that the body calls.
     too_deep = len(scope.inside) >= _DEEPEST
     if function.module.verified.get(function.name) is False or not (too_deep or verify(low, function)):
         raise Broken
@@ -300,7 +266,7 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
         function.module.reached.add(("function", function.name))
     scope.effort.expansions += 1
     if too_deep or scope.effort.expansions > _MOST_CALLS:
-        raise scope.fail("SK320", node.span, "functions that call functions make this too large", _SMALLER)
+        raise scope.fail("SK320", node.span, "this call expands to too many calls of functions", _SMALLER)
     bound = _bindings(low, node, function)
     inside = replace(
         scope,
@@ -314,7 +280,7 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
     typed = _lower_body(low.within(inside, low.depth), function)
     count, depth = size_and_depth(typed.term)
     if count > _LARGEST or depth > _DEEPEST_TERM:
-        raise scope.fail("SK320", node.span, "what this call stands for is too large", _SMALLER)
+        raise scope.fail("SK320", node.span, "this call expands to too large an expression", _SMALLER)
     return typed
 
 
@@ -322,10 +288,10 @@ def _wrong_level(scope: Scope, node: nodes.Call, function: UserFunction) -> NoRe
     if scope.level is Level.RUN:
         hint = f"make it a metric: `metric m = {scope.shown(node.span)}`, and write `candidate.m`"
         raise scope.fail(
-            "SK306", node.span, f"`{function.shown}` measures one rollout, and a gate sees a whole run", hint
+            "SK306", node.span, f"`{function.shown}` measures one rollout, and a gate compares whole runs", hint
         )
     raise scope.fail(
-        "SK306", node.span, f"`{function.shown}` is a gate, and a metric sees one rollout", "say it in a gate"
+        "SK306", node.span, f"`{function.shown}` is a gate, and a metric measures one rollout", "call it in a gate"
     )
 
 
@@ -337,7 +303,7 @@ def _bindings(low: Lowering, node: nodes.Call, function: UserFunction) -> dict[s
         name = parameter.name.text
         if name in given:
             try:
-                # Twice as deep as other operands: a call of an own function takes twice the stack.
+                # One level more than other operands: a call of a function takes twice the stack.
                 bound[name] = _bind(low.within(low.scope, low.depth + 1), function, parameter, given[name])
             except Broken:
                 broken = True
@@ -365,7 +331,7 @@ def _given(scope: Scope, node: nodes.Call, function: UserFunction) -> dict[str, 
             assert argument.name is not None
             raise scope.unknown("SK310", "parameter", name, argument.name.span, names, owner=function.shown)
         if name in given:
-            raise scope.fail("SK310", argument.span, f"`{name}` is given twice", "keep one of them")
+            raise scope.fail("SK310", argument.span, f"`{name}` is passed twice", "keep one of them")
         given[name] = argument.value
     return given
 
@@ -393,7 +359,9 @@ def _bind(low: Lowering, function: UserFunction, parameter: nodes.Parameter, nod
             shown = scope.shown(node.span)
             hint = f"write `${shown}`" if unit == "$" else f"write `{shown} {unit}`"
         raise scope.fail("SK302", node.span, message, hint)
-    if kind == "share" and (value := arguments.outside(quantity)) is not None:
+    value, high = quantity.range.bounds
+    is_literal = kind == "share" and quantity.level is Level.LITERAL
+    if is_literal and value is not None and value == high and abs(value) > 1:
         hint = f"did you mean `{decimal(value)}%`?" if bare(node) else "a share is at most 100%"
         raise scope.fail("SK311", node.span, f"`{parameter.name.text}` is a share, at most 1", hint)
     return Binding(kind, Typed(typed.term, quantity))

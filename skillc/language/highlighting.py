@@ -1,7 +1,7 @@
-"""The words and tokens of the language for whatever colours a program: from the kinds table and the grammar.
+"""Syntax highlighting: the vocabulary of the language, and the TextMate grammar made from it.
 
-Colouring by patterns can't know what a name stands for, so it says what it can be sure of: a word that begins a
-statement, one that stands before `=`, a function before `(`. The rest is the server's, by semantic tokens.
+Patterns can't resolve names, so only words whose position decides their meaning are highlighted: a word that begins a
+statement, one before `=`, a function before `(`. The language server adds semantic tokens.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ CONSTANTS = ("on", "off", "none")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words of the language by what they are, each sorted.
+    """The words of the language by role, each sorted.
 
     Attributes:
-        kinds: words that make a statement.
-        modifiers: words in front of them.
+        kinds: words that declare something.
+        modifiers: words before a kind.
         settings: names of settings.
-        values: words and functions that a setting's value may be.
+        values: words and functions allowed as the value of a setting.
     """
 
     kinds: tuple[str, ...]
@@ -45,7 +45,7 @@ class Vocabulary:
 
 
 def vocabulary() -> Vocabulary:
-    """The words, from the table of kinds and the registries of functions, types and units."""
+    """Collect the words from the tables of kinds, functions, types and units."""
     settings: set[str] = set()
     values: set[str] = set()
     modifiers: set[str] = set()
@@ -82,7 +82,7 @@ def _collect_form(form: Form, settings: set[str], values: set[str]) -> None:
 
 
 def _portable(pattern: str) -> str:
-    """A terminal in the syntax of Oniguruma, which editors use: possessive quantifiers are plain ones there."""
+    """Translate a terminal to the syntax of Oniguruma, which editors use: without possessive quantifiers."""
     return pattern.replace("*+", "*").replace("++", "+").replace(r"[^\W\d]\w*", r"[\p{L}_][\p{L}\p{N}_]*")
 
 
@@ -90,93 +90,75 @@ def _portable(pattern: str) -> str:
 
 
 def textmate() -> dict[str, Any]:
-    """The TextMate grammar, as JSON values."""
+    """Make the TextMate grammar, as JSON values; the first pattern that matches applies."""
     found, known = terminals(), vocabulary()
     name = _portable(found["NAME"])
+    repository: dict[str, Any] = {
+        "documentation": {"name": "comment.line.documentation.skill", "match": "///.*$"},
+        "comment": {"name": "comment.line.number-sign.skill", "match": "#.*$"},
+        "text": _text(),
+        "string": {
+            "name": "string.quoted.double.skill",
+            "begin": '"(?!"")',
+            "end": '"|$',
+            "patterns": [{"name": "constant.character.escape.skill", "match": r"\\(?:u\{[0-9A-Fa-f]+\}|.)"}],
+        },
+        "use": _use(name),
+        "statement": _statement(known, name),
+        "type": {
+            "match": rf"(:)\s*({_any(known.types)})\b",
+            "captures": {
+                "1": {"name": "punctuation.separator.colon.skill"},
+                "2": {"name": "support.type.skill"},
+            },
+        },
+        "money": {"name": "constant.numeric.money.skill", "match": _portable(found["MONEY"])},
+        "number": {
+            "match": rf"(?<![\w.])({_portable(found['NUMBER'])})\s*(%|(?:{_any(known.units)})\b)?",
+            "captures": {
+                "1": {"name": "constant.numeric.skill"},
+                "2": {"name": "keyword.other.unit.skill"},
+            },
+        },
+        "word-operator": {"name": "keyword.operator.word.skill", "match": rf"\b(?:{_any(OPERATORS)})\b"},
+        "member": {
+            "match": rf"(?:\b({_any(known.states)})\b|({name}))(?=\s*\.)",
+            "captures": {
+                "1": {"name": "variable.language.skill"},
+                "2": {"name": "entity.name.namespace.skill"},
+            },
+        },
+        "builtin": {
+            "name": "support.function.skill",
+            "match": rf"(?<!\.)\b(?:{_any(known.functions)})\b(?=\s*\()",
+        },
+        "function": {"name": "entity.name.function.skill", "match": rf"{name}(?=\s*\()"},
+        "constant": {
+            "name": "constant.language.skill",
+            "match": rf"\b(?:{_any(CONSTANTS)})\b",
+        },
+        "operator": {
+            "name": "keyword.operator.skill",
+            "match": f"{_portable(found['COMPARE'])}|[-+*/|=]",
+        },
+    }
     return {
         "comment": "Made from the table of kinds and the grammar by `python -m editors.make`; changes are lost.",
         "name": "skill",
         "scopeName": SCOPE,
         "fileTypes": ["skill"],
-        "patterns": [{"include": f"#{each}"} for each in _ORDER],
-        "repository": {
-            "documentation": {"name": "comment.line.documentation.skill", "match": "///.*$"},
-            "comment": {"name": "comment.line.number-sign.skill", "match": "#.*$"},
-            "text": _text(),
-            "string": {
-                "name": "string.quoted.double.skill",
-                "begin": '"(?!"")',
-                "end": '"|$',
-                "patterns": [{"name": "constant.character.escape.skill", "match": r"\\(?:u\{[0-9A-Fa-f]+\}|.)"}],
-            },
-            "use": _use(name),
-            "statement": _statement(known, name),
-            "type": {
-                "match": rf"(:)\s*({_any(known.types)})\b",
-                "captures": {
-                    "1": {"name": "punctuation.separator.colon.skill"},
-                    "2": {"name": "support.type.skill"},
-                },
-            },
-            "money": {"name": "constant.numeric.money.skill", "match": _portable(found["MONEY"])},
-            "number": {
-                "match": rf"(?<![\w.])({_portable(found['NUMBER'])})\s*(%|(?:{_any(known.units)})\b)?",
-                "captures": {
-                    "1": {"name": "constant.numeric.skill"},
-                    "2": {"name": "keyword.other.unit.skill"},
-                },
-            },
-            "word-operator": {"name": "keyword.operator.word.skill", "match": rf"\b(?:{_any(OPERATORS)})\b"},
-            "member": {
-                "match": rf"(?:\b({_any(known.states)})\b|({name}))(?=\s*\.)",
-                "captures": {
-                    "1": {"name": "variable.language.skill"},
-                    "2": {"name": "entity.name.namespace.skill"},
-                },
-            },
-            "builtin": {
-                "name": "support.function.skill",
-                "match": rf"(?<!\.)\b(?:{_any(known.functions)})\b(?=\s*\()",
-            },
-            "function": {"name": "entity.name.function.skill", "match": rf"{name}(?=\s*\()"},
-            "constant": {
-                "name": "constant.language.skill",
-                "match": rf"\b(?:{_any(CONSTANTS)})\b",
-            },
-            "operator": {
-                "name": "keyword.operator.skill",
-                "match": f"{_portable(found['COMPARE'])}|[-+*/|=]",
-            },
-        },
+        "patterns": [{"include": f"#{each}"} for each in repository],
+        "repository": repository,
     }
 
 
-_ORDER = (
-    "documentation",
-    "comment",
-    "text",
-    "string",
-    "use",
-    "statement",
-    "type",
-    "money",
-    "number",
-    "word-operator",
-    "member",
-    "builtin",
-    "function",
-    "constant",
-    "operator",
-)
-
-
 def _any(choices: tuple[str, ...]) -> str:
-    # The longest first, for an alternative that another begins with.
+    # The longest first: one alternative may be a prefix of another.
     return "|".join(sorted(choices, key=lambda word: (-len(word), word)))
 
 
 def _text() -> dict[str, Any]:
-    """A text, whose inside is markdown."""
+    """A text, which contains markdown."""
     return {
         "name": "string.quoted.triple.skill",
         "begin": '"""',
@@ -187,8 +169,8 @@ def _text() -> dict[str, Any]:
         "patterns": [
             {"name": "constant.character.escape.skill", "match": r'\\"""'},
             {
-                # Up to the line of the closing fence, so that no markdown construct runs over the end.
-                # The indentation is the program's, not the text's.
+                # End before the closing quotes, so that no markdown construct continues after the text.
+                # The indentation belongs to the program, not to the text.
                 "begin": r"(^|\G)[ \t]*(?!\s*\"\"\")",
                 "while": r'(^|\G)(?!\s*""")(?!.*(?<!\\)""")[ \t]*',
                 "patterns": [{"include": "text.html.markdown"}],
@@ -213,7 +195,7 @@ def _use(name: str) -> dict[str, Any]:
 def _statement(known: Vocabulary, name: str) -> dict[str, Any]:
     """`trainable section rules`, `language 1`, `limit = 300 tokens`: only where a statement may begin.
 
-    Some kinds have the name of a setting, and are kinds only before a name or a `{`.
+    A kind with the name of a setting is highlighted as a kind only before a name or a `{`.
     """
     modifiers = _any(known.modifiers)
     alone = _any(tuple(word for word in known.kinds if word not in known.settings))
@@ -238,5 +220,5 @@ def _statement(known: Vocabulary, name: str) -> dict[str, Any]:
 
 
 def as_file(value: dict[str, Any]) -> str:
-    """JSON as it stands in the repository."""
+    """Format the grammar as in the repository."""
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"

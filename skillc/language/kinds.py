@@ -1,6 +1,6 @@
-"""The table of kinds: the words of the language, where each is allowed, and what each takes.
+"""The table of kinds: the declarations of the language, where each is allowed, and its settings.
 
-Data, not code: the checker, the hints, completion, the reference and `explain` all read it.
+The checker, its hints, completion, the reference and `explain` all read it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from skillc.language.forms import (
     DOLLARS,
     ENV,
     FIELD,
+    PLAIN_BLOCK,
     SWITCH,
     TEXT,
     TIME,
@@ -30,23 +31,23 @@ from skillc.language.loop import BUDGET, OPTIMIZE
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of statement.
+    """One kind of declaration.
 
     Attributes:
-        word: the word that makes it.
-        within: the kinds whose block may contain it; the empty word is the top of a file.
-        name: whether it has a name. With an `optional` name it is there to be reused: `budget nightly` in a library.
+        word: its keyword.
+        within: the kinds whose block may contain it; "" is the top of a file.
+        name: whether it has a name. With an `optional` name it is for reuse: `budget nightly` in a library.
         about: one line for the reference.
-        modifiers: words of which exactly one comes before it.
-        suffixes: the word sequences that may follow the name.
-        once: whether there is at most one without a name.
-        type: whether `: type` must follow, or may not.
-        parameters: whether it may take parameters.
-        value: shapes of its value; empty where it takes none. `expression` kinds have a free one.
+        modifiers: words of which exactly one must come before it.
+        suffixes: word sequences that may follow the name.
+        once: whether a file may have only one without a name.
+        type: whether it has a type, `: type`.
+        parameters: whether it may have parameters.
+        value: forms of its value; empty if it has none or an expression.
         expression: whether the value is an expression, lowered to a term.
         refers: whether the value may be a reference to a declaration of the same kind, here or in a module.
-        settings: of its block; None where it takes no block.
-        passes: whether the block takes any other name with a plain literal.
+        settings: of its block; None if it takes no block.
+        passes: whether the block passes on settings of other names, with literals as values.
         bare: names that need no value because the language defines them, each with one line for the reference.
     """
 
@@ -67,34 +68,34 @@ class Kind:
     bare: tuple[tuple[str, str], ...] = ()
 
     def setting(self, name: str) -> SettingKind | None:
-        """The setting of a name."""
+        """Find a setting by name."""
         return next((s for s in self.settings or () if s.name == name), None)
 
 
 _FIELD_SETTINGS = (
-    SettingKind("about", (TEXT,), "what the model is told about the field"),
-    SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens a value may have"),
-    SettingKind("column", (TEXT,), "its name in the data file", unset="the field's own name"),
+    SettingKind("about", (TEXT,), "description of the field for the model"),
+    SettingKind("limit", (amount("tokens", low=1, whole=True),), "the largest number of tokens of a value"),
+    SettingKind("column", (TEXT,), "its name in the data file", unset="the name of the field"),
 )
 
 _PYTHON = Form("call", name="python", arguments=(TEXT,))
 _AGENT_SETTINGS = (
-    SettingKind("tools", (Form("list", items=(_PYTHON,)),), "what the agent may call"),
-    SettingKind("turns", (count("turns"),), "the most turns of one rollout"),
+    SettingKind("tools", (Form("list", items=(_PYTHON,)),), "functions that the agent may call"),
+    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout"),
 )
 _REACT = Form("word", words=("react",), block=_AGENT_SETTINGS)
 _SANDBOX = Form(
     "word",
     words=("bubblewrap", "docker", "none"),
     block=(
-        SettingKind("memory", (amount("bytes", low=1),), "the most memory"),
-        SettingKind("time", (TIME,), "the most time of one run"),
-        SettingKind("processes", (count(),), "the most processes at once"),
+        SettingKind("memory", (amount("bytes", low=1),), "memory limit"),
+        SettingKind("time", (TIME,), "time limit of one run"),
+        SettingKind("processes", (count(),), "limit of concurrent processes"),
     ),
     passes=True,
 )
 _CODE_SETTINGS = (
-    SettingKind("rounds", (count("rounds"),), "the most rounds of writing and running code"),
+    SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code"),
     SettingKind("sandbox", (_SANDBOX,), "where the code runs"),
 )
 
@@ -106,8 +107,8 @@ ROLLOUT = (
         name="environment",
         arguments=(TEXT,),
         block=(
-            SettingKind("agent", (words("predict", "chain_of_thought"), _REACT), "who acts in the environment"),
-            SettingKind("turns", (count("turns"),), "the most turns of one rollout"),
+            SettingKind("agent", (words("predict", "chain_of_thought"), _REACT), "how the agent answers"),
+            SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout"),
         ),
         passes=True,
     ),
@@ -128,85 +129,90 @@ _COMMAND = Form(
                 Form("call", name="match", arguments=(TEXT,)),
                 Form("call", name="file", arguments=(TEXT,)),
             ),
-            "where the answer stands in what the command gives",
+            "where the answer is in the output of the command",
             default="stdout",
         ),
-        SettingKind("folder", (TEXT,), "the folder in which it runs", unset="an empty one for each call"),
+        SettingKind("folder", (TEXT,), "its working folder", unset="a new one for each call"),
         SettingKind(
-            "environment", (Form("list", items=(ENV,)),), "variables that it is given besides `PATH` and `HOME`"
+            "environment", (Form("list", items=(ENV,)),), "environment variables passed besides `PATH` and `HOME`"
         ),
     ),
 )
 
 DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
-_NAMED = Form("block", block=(), passes=True)
 _SERVE = (
     SettingKind("model", (TEXT,), "a folder of weights, or a name on the hub", unset="the name behind `hosted_vllm/`"),
     SettingKind("revision", (TEXT,), "the commit or branch of a model on the hub", unset="`main`"),
-    SettingKind("tokenizer", (TEXT,), "a folder or a name on the hub", unset="the model's own"),
-    SettingKind("chat_template", (TEXT,), "a file with the chat template", unset="the model's own"),
+    SettingKind("tokenizer", (TEXT,), "a folder or a name on the hub", unset="that of the model"),
+    SettingKind("chat_template", (TEXT,), "a file with the chat template", unset="that of the model"),
     SettingKind(
         "lora",
-        (_NAMED, Form("list", items=(TEXT,))),
+        (PLAIN_BLOCK, Form("list", items=(TEXT,))),
         'adapters: `{ name = "folder" }` or `["name=folder"]`; each is a model `hosted_vllm/name`',
     ),
     SettingKind(
-        "max_len", (count("tokens"),), "the most tokens of prompt and reply together", unset="what the model allows"
+        "max_len", (count("tokens"),), "limit of tokens of prompt and reply together", unset="the limit of the model"
     ),
-    SettingKind("dtype", (words(*DTYPES), TEXT), "the type of weights and activations", unset="the model's own"),
-    SettingKind("quantization", (TEXT,), "how weights are quantized", unset="what the model's folder says"),
+    SettingKind("dtype", (words(*DTYPES), TEXT), "the type of weights and activations", unset="that of the model"),
+    SettingKind("quantization", (TEXT,), "how weights are quantized", unset="as configured in the model's folder"),
     SettingKind(
-        "gpu_share", (number(0, 1),), "the share of each GPU's memory that the server takes", unset="vLLM's own"
+        "gpu_share",
+        (number(0, 1),),
+        "share of each GPU's memory for the server",
+        unset="the default of vLLM",
     ),
     SettingKind("tensor_parallel", (count(),), "GPUs that share one copy of the model", default=1),
     SettingKind("data_parallel", (count(),), "copies of the model", default=1),
     SettingKind("port", (count(),), "the port on this machine", unset="a free one"),
-    SettingKind("python", (TEXT,), "the interpreter that has vLLM", unset="one that is found"),
-    SettingKind("keep", (SWITCH,), "whether the server runs on for the next run", default=False),
-    SettingKind("timeout", (TIME,), "how long the start may take", default=Fraction(1800)),
-    SettingKind("args", (Form("list", items=(TEXT,)),), "further arguments of vLLM's own"),
-    SettingKind("env", (_NAMED,), "variables of the server's environment"),
+    SettingKind("python", (TEXT,), "the interpreter with vLLM", unset="found automatically"),
+    SettingKind("keep", (SWITCH,), "whether the server keeps running for the next run", default=False),
+    SettingKind("timeout", (TIME,), "time limit of the start", default=Fraction(1800)),
+    SettingKind("args", (Form("list", items=(TEXT,)),), "further arguments of vLLM"),
+    SettingKind("env", (PLAIN_BLOCK,), "variables of the server's environment"),
 )
 
 MODEL_PARAMETERS = (
     SettingKind("base_url", (TEXT, ENV), "address of the endpoint"),
-    SettingKind("key", (ENV,), "the environment variable that holds the key"),
+    SettingKind("key", (ENV,), "the environment variable with the key"),
     SettingKind(
         "price",
         (
             Form(
                 "block",
                 block=(
-                    SettingKind("input", (DOLLARS,), "dollars per million tokens that are sent"),
-                    SettingKind("output", (DOLLARS,), "dollars per million tokens that come back"),
-                    SettingKind("cached", (DOLLARS,), "dollars per million tokens that the provider had cached"),
+                    SettingKind("input", (DOLLARS,), "dollars per million tokens sent"),
+                    SettingKind("output", (DOLLARS,), "dollars per million tokens received"),
+                    SettingKind("cached", (DOLLARS,), "dollars per million tokens cached by the provider"),
                     SettingKind(
-                        "call", (DOLLARS,), "dollars that one call costs at most, its tokens aside", default=Fraction(0)
+                        "call",
+                        (DOLLARS,),
+                        "largest cost of one call besides tokens, in dollars",
+                        default=Fraction(0),
                     ),
                 ),
             ),
         ),
-        "what a million tokens cost, or a call",
+        "the price of a million tokens, or of a call",
         unset="the price list of litellm; nothing for a model on this machine",
     ),
     SettingKind("serve", (Form("word", words=("vllm",), block=_SERVE),), "the server that skillc starts"),
     SettingKind("exec", (_COMMAND,), "the command that answers, as in `mytool --prompt {prompt}`"),
-    SettingKind("backend", (_PYTHON,), "the function of your own that answers"),
-    SettingKind("temperature", (number(0, 2),), "how much chance there is in a reply", sent=True),
-    SettingKind("top_p", (number(0, 1),), "the share of probability that a token is drawn from", sent=True),
-    SettingKind("max_tokens", (count("tokens"),), "the most tokens of a reply, as it is sent", sent=True),
-    SettingKind("max_reply", (count("tokens"),), "the most tokens of a reply, as they are reserved", default=4096),
+    SettingKind("backend", (_PYTHON,), "your function that answers"),
+    SettingKind("temperature", (number(0, 2),), "sampling temperature", sent=True),
+    SettingKind("top_p", (number(0, 1),), "nucleus sampling: share of probability to sample from", sent=True),
+    SettingKind("max_tokens", (count("tokens"),), "token limit of a reply, sent with the call", sent=True),
+    SettingKind("max_reply", (count("tokens"),), "tokens reserved for a reply in the budget", default=4096),
     SettingKind("seed", (count(low=0),), "the seed that is sent with each call", sent=True),
-    SettingKind("timeout", (TIME,), "how long one attempt of a call may take", default=Fraction(300)),
+    SettingKind("timeout", (TIME,), "time limit of one attempt of a call", default=Fraction(300)),
     SettingKind(
         "down",
         (TIME,),
-        "how long its endpoint may be out of reach in mid-run before the run stops",
+        "how long its endpoint may be unreachable before the run stops",
         default=Fraction(300),
     ),
-    SettingKind("concurrency", (count(),), "the most calls in flight at once", unset="as many as the endpoint takes"),
-    SettingKind("rpm", (count(),), "the most requests a minute"),
-    SettingKind("tpm", (count("tokens"),), "the most tokens a minute, sent and received"),
+    SettingKind("concurrency", (count(),), "limit of calls in flight", unset="adapted to the endpoint"),
+    SettingKind("rpm", (count(),), "limit of requests per minute"),
+    SettingKind("tpm", (count("tokens"),), "limit of tokens per minute, sent and received"),
 )
 
 _KINDS = (
@@ -214,12 +220,12 @@ _KINDS = (
         "task",
         ("",),
         "forbidden",
-        "what goes in, what comes out, and how one rollout runs",
+        "the inputs, the outputs, and how one rollout runs",
         once=True,
         settings=(SettingKind("rollout", ROLLOUT, "how one rollout runs", default="predict"),),
     ),
-    Kind("input", ("task",), "required", "a field that the model is given", type=True, settings=_FIELD_SETTINGS),
-    Kind("output", ("task",), "required", "a field that the model answers", type=True, settings=_FIELD_SETTINGS),
+    Kind("input", ("task",), "required", "a field given to the model", type=True, settings=_FIELD_SETTINGS),
+    Kind("output", ("task",), "required", "a field of the model's answer", type=True, settings=_FIELD_SETTINGS),
     Kind(
         "skill",
         ("",),
@@ -232,27 +238,27 @@ _KINDS = (
             SettingKind("title", (TEXT,), 'the first heading of SKILL.md; "" for none', unset="from the name"),
             SettingKind("frontmatter", (TEXT,), "further keys of the frontmatter of SKILL.md, as YAML: `license: MIT`"),
             SettingKind("load", (words("always", "on_demand"),), "when the target reads it", default="always"),
-            SettingKind("present", (words("advice", "rules"),), "how the target is told to use it", default="rules"),
+            SettingKind("present", (words("advice", "rules"),), "how the target is asked to use it", default="rules"),
         ),
     ),
     Kind(
         "section",
         ("skill", ""),
         "required",
-        "a part of the skill, which may be trained or not",
+        "a part of the skill, trained or frozen",
         modifiers=("frozen", "trainable", "slow"),
         value=(TEXT,),
         refers=True,
         settings=(
             SettingKind("title", (TEXT,), 'its heading in SKILL.md; "" for none', unset="from the name"),
-            SettingKind("limit", (amount("tokens", low=1, whole=True),), "the most tokens it may have"),
+            SettingKind("limit", (amount("tokens", low=1, whole=True),), "its limit of tokens"),
         ),
     ),
     Kind(
         "model",
         ("",),
         "required",
-        "the model of a role: `target`, `optimizer`, or a judge of any name",
+        "the model of a role: `target`, `optimizer`, or the name of a judge",
         value=(TEXT, ENV),
         refers=True,
         settings=MODEL_PARAMETERS,
@@ -265,26 +271,26 @@ _KINDS = (
         "where examples come from and how they are split",
         once=True,
         settings=(
-            SettingKind("source", (TEXT,), "a file that is split"),
+            SettingKind("source", (TEXT,), "a file to split"),
             SettingKind("train", (TEXT,), "the training examples", stages=("rollout", "reflect", "screen")),
             SettingKind("validation", (TEXT,), "the examples that gates are decided on", stages=("baseline", "gate")),
             SettingKind("test", (TEXT,), "the examples of the final test", stages=("final test", "no skill")),
             SettingKind("split", (Form("ratio"),), "train : validation : test", default=(2, 1, 2)),
-            SettingKind("group", (FIELD,), "examples that agree in it stay on one side"),
+            SettingKind("group", (FIELD,), "examples with the same value stay in one split"),
             SettingKind("seed", (count(low=0),), "the seed of the split and of the run", default=0, changeable=True),
         ),
     ),
-    Kind("field", ("data",), "required", "a column of the data that gates read", type=True, settings=_FIELD_SETTINGS),
-    Kind("metric", ("",), "required", "what is measured on one rollout", parameters=True, expression=True),
-    Kind("goal", ("",), "required", "the metric that is optimised; exactly one", expression=True),
-    Kind("rubric", ("",), "required", "what a judge judges by", value=(TEXT,), refers=True),
+    Kind("field", ("data",), "required", "a column of the data for gates", type=True, settings=_FIELD_SETTINGS),
+    Kind("metric", ("",), "required", "a measurement of one rollout", parameters=True, expression=True),
+    Kind("goal", ("",), "required", "the metric to optimise; exactly one", expression=True),
+    Kind("rubric", ("",), "required", "the criteria of a judge", value=(TEXT,), refers=True),
     Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=OPTIMIZE),
-    Kind("budget", ("",), "optional", "caps on what a run may spend", once=True, refers=True, settings=BUDGET),
+    Kind("budget", ("",), "optional", "caps on the spending of a run", once=True, refers=True, settings=BUDGET),
     Kind(
         "gate",
         ("",),
         "required",
-        "what a candidate must prove; all gates must hold",
+        "a condition that a candidate must meet; all gates must hold",
         suffixes=(("for", "slow"),),
         parameters=True,
         expression=True,
@@ -293,7 +299,7 @@ _KINDS = (
         "require",
         ("",),
         "required",
-        "a condition that is decided once, before the first step",
+        "a condition checked once, before the first step",
         expression=True,
         bare=(
             (
@@ -306,9 +312,9 @@ _KINDS = (
 )
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.word: kind for kind in _KINDS})
-"""Every kind by its word. `language` and `use` have statements of their own."""
+"""Every kind by its word. `language` and `use` are not declarations."""
 
-_POOL = "it was removed: `method = gepa` grows candidates from a Pareto front and merges them"
+_POOL = "removed: `method = gepa` selects candidates from a Pareto front and merges them"
 REMOVED: Mapping[tuple[str, str], str] = MappingProxyType(
     {("optimize", "parents"): _POOL, ("optimize", "merge"): _POOL}
 )
@@ -330,7 +336,7 @@ EXTRA_PARAMETERS = (
     "top_k",
     "verbosity",
 )
-"""Parameters of models that are passed through and are well known, so that they count as no misspelling."""
+"""Well-known parameters of models that are passed on; never reported as misspelt."""
 
 FIELD_TYPES: Mapping[str, str] = {
     "text": "any text",
@@ -346,7 +352,7 @@ FIELD_TYPES: Mapping[str, str] = {
 TYPES = tuple(name for name in FIELD_TYPES if name != "none")
 PARAMETERS: Mapping[str, str] = {
     "metric": "a metric's name, or an expression of one rollout",
-    "claim": "a written comparison of two means: `candidate.m > incumbent.m`",
+    "claim": "a comparison of two means: `candidate.m > incumbent.m`",
     "condition": "a condition on one rollout",
     "text": "a field, or a text in quotes",
     "texts": "a list of texts in quotes",
@@ -358,14 +364,14 @@ PARAMETERS: Mapping[str, str] = {
 """Types of parameters, but for quantities."""
 STATES: Mapping[str, str] = {
     "candidate": "the skill that the gate decides on",
-    "incumbent": "the skill that the candidate was made from, and would replace",
+    "incumbent": "the skill that the candidate was made from and would replace",
     "best": "the accepted skill with the highest mean of the goal so far",
-    "initial": "the skill as the program has it, before the first step",
+    "initial": "the skill of the program, before the first step",
 }
 
 
 def default_of(kind: str, *path: str) -> Any:
-    """The default of a setting, or of one in the block behind another: `default_of("model", "price", "call")`."""
+    """The default of a setting, or of one in the block of another: `default_of("model", "price", "call")`."""
     settings: Iterable[SettingKind] = KINDS[kind].settings or ()
     for name in path:
         found = next(each for each in settings if each.name == name)
@@ -374,5 +380,5 @@ def default_of(kind: str, *path: str) -> Any:
 
 
 def kinds_in(parent: str) -> Mapping[str, Kind]:
-    """The kinds that a block may contain; the empty word is the top of a file."""
+    """The kinds that a block may contain; "" is the top of a file."""
     return {kind.word: kind for kind in _KINDS if parent in kind.within}

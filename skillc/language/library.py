@@ -1,13 +1,9 @@
-"""Describe the standard library and installed packages: what each module declares, with its documentation.
-
-`skillc std` shows it, and the site's reference of the library is made from it.
-"""
+"""Describe the modules of the standard library and of installed packages, for `skillc std` and the reference."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from skillc.diagnostics.render import printable
@@ -20,7 +16,7 @@ from skillc.syntax.parser import Parsed, parse
 from skillc.syntax.source import Source, Span
 
 if TYPE_CHECKING:
-    from skillc.language.skill_packages import Package, PackageClaim
+    pass
 
 FORMAT_VERSION = 1
 _WIDTH = 100
@@ -32,22 +28,22 @@ class LibraryDeclaration:
     """A declaration of a module.
 
     Attributes:
-        module: as `use` says it: `std.gates`.
-        name: as it is spoken of: `gates.strict`.
+        name: `gates.strict`.
+        module: its name after `use`: `std.gates`.
         kind: the word of the kinds table: `gate`, `metric`, `budget`.
-        signature: what stands before its value or block, on one line.
-        doc: its documentation without the example, markdown.
-        example: the line that shows it in use; empty where there is none.
-        text: the declaration as it is written.
+        signature: the text before its value or block, on one line.
+        doc: its documentation without the example, in markdown.
+        example: a use of it; empty if the documentation has none.
+        source: its text.
     """
 
-    module: str
     name: str
+    module: str
     kind: str
     signature: str
     doc: str
     example: str
-    text: str
+    source: str
 
     @property
     def summary(self) -> str:
@@ -59,7 +55,7 @@ class LibraryDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class LibraryModule:
-    """A module: `about` is the comment at its head, of which the first line is the summary."""
+    """A module; `about` is its leading comment."""
 
     name: str
     about: str
@@ -67,77 +63,65 @@ class LibraryModule:
 
     @property
     def summary(self) -> str:
-        """One line."""
+        """The first line of `about`."""
         return self.about.partition("\n")[0]
 
     def find(self, name: str) -> LibraryDeclaration | None:
-        """The declaration of a name."""
+        """Find a declaration by its name."""
         return next((each for each in self.declarations if each.name.rpartition(".")[2] == name), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """All modules that a program can use without a path, and what is wrong with packages that bring some."""
+    """All modules that a program can use without a path, and the problems of packages."""
 
     modules: tuple[LibraryModule, ...]
     problems: tuple[str, ...] = ()
 
     def find(self, name: str) -> LibraryModule | None:
-        """A module by its whole name, or without the `std`."""
+        """Find a module by its name, with or without `std`."""
         by_name = {each.name: each for each in self.modules}
         return by_name.get(name) or by_name.get(f"{STD}.{name}")
 
 
 def standard_library() -> Library:
-    """The standard library alone, the same on every machine."""
+    """Describe the standard library."""
     return Library(tuple(describe_module(f"{STD}.{name}", standard(name)) for name in standard_names()))
 
 
 def installed_library() -> Library:
-    """The standard library, and the modules of installed packages."""
+    """Describe the standard library and the modules of installed packages."""
     from skillc.language.skill_packages import PackageError, claims, importable_names, locate
 
     modules, problems = list(standard_library().modules), []
     found = claims()
     for name in found:
         if name not in importable_names(found):
-            problems.append(_unusable(name, found[name]))
+            why = "is the name of the standard library" if name == STD else "can't be written after `use`"
+            problems.append(f"`{name}` of {found[name][0].shown} {why}")
             continue
         try:
             package = locate(name, found)
         except PackageError as error:
             problems.append(error.message + (f"; {error.hint}" if error.hint else ""))
             continue
-        for each in _of_package(package):
-            if isinstance(each, LibraryModule):
-                modules.append(each)
+        loader = Loader(package.folder)
+        for dotted in package.modules():
+            try:
+                source = loader.source(f"{dotted.replace('.', '/')}.skill", package)
+            except SkillcError as error:
+                problems.append(error.message)
             else:
-                problems.append(each)
+                modules.append(describe_module(f"{package.name}.{dotted}", source))
     return Library(tuple(modules), tuple(problems))
 
 
 def describe_module(name: str, source: Source) -> LibraryModule:
-    """What a module says of itself; statements that can't be read are left out."""
+    """Describe a module; skip statements that can't be read."""
     parsed = parse(source)
     statements = [each for each in parsed.program.statements if isinstance(each, nodes.Declaration)]
     declared = [found for each in statements if (found := _declared(name, each, source)) is not None]
     return LibraryModule(name, _head(parsed), tuple(declared))
-
-
-def _unusable(name: str, found: Sequence[PackageClaim]) -> str:
-    why = "the standard library's name" if name == STD else "a name that `use` can't say"
-    return f"`{name}` of {found[0].label} is {why}"
-
-
-def _of_package(package: Package) -> Iterator[LibraryModule | str]:
-    loader = Loader(package.folder)
-    for dotted in package.modules():
-        try:
-            source = loader.source(f"{dotted.replace('.', '/')}.skill", package)
-        except SkillcError as error:
-            yield error.message
-            continue
-        yield describe_module(f"{package.name}.{dotted}", source)
 
 
 def _declared(module: str, node: nodes.Declaration, source: Source) -> LibraryDeclaration | None:
@@ -146,25 +130,25 @@ def _declared(module: str, node: nodes.Declaration, source: Source) -> LibraryDe
         return None
     end = node.words[-1].span.end
     if node.parameters is not None:
-        # Brackets within are those of nothing: defaults are literals.
+        # Defaults are literals, so the last bracket closes the parameters.
         stop = node.value.span.start if node.value is not None else node.span.end
         end = source.text.rfind(")", end, stop) + 1 or end
     signature = " ".join(source.slice(Span(node.span.start, end)).split())
-    doc, example = _apart(node.doc or "")
+    doc, example = _split_example(node.doc or "")
     name = f"{module.rpartition('.')[2]}.{node.words[at + 1].text}"
-    return LibraryDeclaration(module, name, node.words[at].text, signature, doc, example, source.slice(node.span))
+    return LibraryDeclaration(name, module, node.words[at].text, signature, doc, example, source.slice(node.span))
 
 
-def _apart(doc: str) -> tuple[str, str]:
-    """The documentation, and the indented lines in it, which are its example."""
+def _split_example(doc: str) -> tuple[str, str]:
+    """Split documentation from its example: the indented lines."""
     lines = doc.split("\n")
     example = [line.removeprefix(_INDENT) for line in lines if line.startswith(_INDENT)]
-    told = [line for line in lines if not line.startswith(_INDENT)]
-    return "\n".join(told).strip(), "\n".join(example)
+    prose = [line for line in lines if not line.startswith(_INDENT)]
+    return "\n".join(prose).strip(), "\n".join(example)
 
 
 def _head(parsed: Parsed) -> str:
-    """The comment lines that a file begins with."""
+    """The leading comment of a file."""
     found: list[str] = []
     for comment in parsed.program.comments:
         if comment.documents or (parsed.program.statements and comment.span > parsed.program.statements[0].span):
@@ -177,25 +161,25 @@ def _head(parsed: Parsed) -> str:
 
 
 def render_page(library: Library, name: str | None) -> str:
-    """Show all modules, one module, or one declaration as text.
+    """Render all modules, one module, or one declaration as text.
 
     Raises:
-        SkillcError: there is nothing of that name.
+        SkillcError: the name is unknown.
     """
     found = None if name is None else lookup(library, name)
     if found is None:
         text = _listing(library)
     else:
         text = _module(found) if isinstance(found, LibraryModule) else _declaration(found)
-    # What a package says may hold signs that move the cursor.
+    # Documentation of packages may contain control characters.
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def to_json(library: Library, name: str | None) -> dict[str, Any]:
-    """Describe the same as JSON values.
+    """Return all modules, one module, or one declaration as JSON values.
 
     Raises:
-        SkillcError: there is nothing of that name.
+        SkillcError: the name is unknown.
     """
     if name is None:
         modules = [_module_data(each) for each in library.modules]
@@ -203,14 +187,14 @@ def to_json(library: Library, name: str | None) -> dict[str, Any]:
     found = lookup(library, name)
     if isinstance(found, LibraryModule):
         return {"format_version": FORMAT_VERSION, "module": _module_data(found)}
-    return {"format_version": FORMAT_VERSION, "declaration": _declaration_data(found)}
+    return {"format_version": FORMAT_VERSION, "declaration": asdict(found)}
 
 
 def lookup(library: Library, name: str) -> LibraryModule | LibraryDeclaration:
-    """A module, or a declaration behind a module's name: `gates`, `std.gates`, `gates.strict`.
+    """Find a module or a declaration of one: `gates`, `std.gates`, `gates.strict`.
 
     Raises:
-        SkillcError: there is none.
+        SkillcError: the name is unknown.
     """
     module = library.find(name)
     if module is not None:
@@ -222,15 +206,16 @@ def lookup(library: Library, name: str) -> LibraryModule | LibraryDeclaration:
         return found
     if home is not None:
         known = [each.name for each in home.declarations]
-        message = f"`{home.name}` has no `{last}`"
+        message = f"`{home.name}` has no declaration `{last}`"
         hint = _elsewhere(library, last) or spelling_hint(f"{before.rpartition('.')[2]}.{last}", known)
-        raise SkillcError(message, hint=hint or f"`skillc std {before}` lists what it has")
+        raise SkillcError(message, hint=hint or f"`skillc std {before}` lists its declarations")
     inside = [f"`{each.name}`" for each in library.modules if each.name.startswith(f"{name}.")]
     if inside:
-        raise SkillcError(f"`{name}` is a package, and each of its modules is shown alone", hint=", ".join(inside[:8]))
+        hint = f"valid options: {', '.join(inside[:8])}"
+        raise SkillcError(f"`{name}` is a package: name one of its modules", hint=hint)
     known = [_short(each.name) for each in library.modules]
     hint = _elsewhere(library, last) or spelling_hint(name, known)
-    raise SkillcError(f"there is no module `{name}`", hint=hint or "`skillc std` lists all modules")
+    raise SkillcError(f"unknown module `{name}`", hint=hint or "`skillc std` lists all modules")
 
 
 def _elsewhere(library: Library, name: str) -> str | None:
@@ -249,7 +234,7 @@ def _listing(library: Library) -> str:
     width = max(len(each.name) for each in library.modules)
     lines = [f"{each.name:<{width}}  {each.summary}".rstrip() for each in library.modules]
     return "\n".join(
-        [*lines, "", "`skillc std gates` lists what a module declares, `skillc std gates.strict` explains it"]
+        [*lines, "", "`skillc std gates` lists the declarations of a module, `skillc std gates.strict` explains one"]
     )
 
 
@@ -268,7 +253,7 @@ def _declaration(found: LibraryDeclaration) -> str:
         lines += ["", *_wrapped(paragraph, "")]
     if found.example:
         lines += ["", "Example:", "", f"    use {found.module}", *(f"    {line}" for line in found.example.split("\n"))]
-    return "\n".join([*lines, "", "Source:", "", textwrap.indent(found.text, "    ")])
+    return "\n".join([*lines, "", "Source:", "", textwrap.indent(found.source, "    ")])
 
 
 def _wrapped(text: str, indent: str) -> list[str]:
@@ -282,17 +267,5 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 def _module_data(module: LibraryModule) -> dict[str, Any]:
-    declared = [_declaration_data(each) for each in module.declarations]
+    declared = [asdict(each) for each in module.declarations]
     return {"name": module.name, "summary": module.summary, "about": module.about, "declarations": declared}
-
-
-def _declaration_data(found: LibraryDeclaration) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "module": found.module,
-        "kind": found.kind,
-        "signature": found.signature,
-        "doc": found.doc,
-        "example": found.example,
-        "source": found.text,
-    }

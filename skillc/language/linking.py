@@ -1,4 +1,4 @@
-"""`use`: loads the files that a program draws on, each once, and explains what can't be."""
+"""Load the modules that a program uses, each once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import posixpath
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
-from skillc.diagnostics.suggest import spelling_fix, spelling_hint
+from skillc.diagnostics.suggest import spelling_fix, spelling_hint, suggest
 from skillc.errors import SkillcError
 from skillc.language.kinds import STATES
-from skillc.language.modules import STD, Loader, Module, shown_in, standard, standard_names
+from skillc.language.modules import STD, Loader, Module, module_name, standard, standard_names
 from skillc.language.statements import Classifier
-from skillc.language.types import Broken
+from skillc.language.types import Broken, FileErrors
 from skillc.syntax import nodes
 from skillc.syntax.files import PathError, resolve_path
 from skillc.syntax.parser import parse
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from skillc.language.skill_packages import Package
 
 _DEEPEST = 50
-_THIRD = "move what both need into a third file"
 
 
 @dataclass(frozen=True, slots=True)
 class UseTarget:
-    """What a `use` leads to: a file below the program's folder or a package's, or a module of `std`."""
+    """The file of a `use`: in the program's folder, in a package, or of the standard library (no `path`)."""
 
     key: str
     shown: str
@@ -40,14 +39,14 @@ class UseTarget:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A module that is being linked, and the `use` that opened it."""
+    """A module that is being linked, and the `use` that led to it."""
 
     module: Module
     opened: Label | None = None
 
 
 class Linker:
-    """Loads modules, each once."""
+    """Load modules, each once."""
 
     def __init__(self, report: Reporter, loader: Loader) -> None:
         self._report = report
@@ -57,7 +56,7 @@ class Linker:
         self._checked: set[str] = set()
 
     def link(self, module: Module, statements: tuple[nodes.Statement, ...], opened: Label | None = None) -> None:
-        """Loads everything that the statements of a module use."""
+        """Load everything that the statements of a module use."""
         self._open.append(Step(module, opened))
         for use in statements:
             if isinstance(use, nodes.Use):
@@ -79,42 +78,35 @@ class Linker:
         except Broken:
             module.uses[alias.text] = None
             if use.path is not None and use.alias is None and use.path[0].text == STD:
-                # Its right name, by which the rest of the file may well speak of it.
-                from skillc.diagnostics.suggest import suggest
-
+                # The rest of the file may use the correct name.
                 near = suggest(alias.text, standard_names())
                 if near is not None:
                     module.uses.setdefault(near, None)
 
     def _nameless(self, module: Module, use: nodes.Use) -> None:
         assert use.file is not None
-        word = _stem(use.file.value)
-        self._report.add(
-            "SK110",
-            module.source,
-            use.span,
-            "a file needs a name to be spoken of",
-            hint=f"write `use {module.source.slice(use.file.span)} as {word}`",
-            fix=Fix(Span(use.span.end, use.span.end), f" as {word}"),
-        )
+        word = _alias_for(use.file.value)
+        hint = f"write `use {module.source.slice(use.file.span)} as {word}`"
+        fix = Fix(Span(use.span.end, use.span.end), f" as {word}")
+        self._error("SK110", module, use.span, "a file needs an alias", hint, fix=fix)
         module.uses.setdefault(word, None)
 
     def _free(self, module: Module, alias: nodes.Name, use: nodes.Use) -> bool:
-        """Whether a module may have this name; if not, it says why."""
+        """Report an alias that is taken or reserved; return whether it is free."""
         name = alias.text
         secondary: tuple[Label, ...] = ()
-        hint = "give it another name with `as`"
+        hint = "rename it with `as`"
         if name in module.uses:
-            message, hint = f"two modules are called `{name}`", "give one another name with `as`"
+            message, hint = f"two modules are named `{name}`", "rename one of them with `as`"
             if name in module.places:
-                secondary = (Label(module.source, module.places[name], "the first is here"),)
+                secondary = (Label(module.source, module.places[name], "first used here"),)
         elif name in STATES:
-            message = f"no module can be called `{name}`, which is a skill of every run"
+            message = f"`{name}` is a reserved name: a skill of every run"
         elif name == STD and use.path != (alias,):
-            message = f"no module can be called `{STD}`, which is the standard library"
+            message = f"`{STD}` is a reserved name: the standard library"
         else:
             return True
-        self._report.add("SK108", module.source, alias.span, message, hint=hint, secondary=secondary)
+        self._error("SK108", module, alias.span, message, hint, secondary=secondary)
         return False
 
     # ---- the file ----
@@ -122,7 +114,7 @@ class Linker:
     def _load(self, module: Module, use: nodes.Use) -> Module:
         place = use.file.span if use.file else _path_span(use)
         target = self._target(module, use, place)
-        self._must_end(module, use, target, place)
+        self._check_circle(module, target, place)
         if target.key not in self._loaded:
             self._loaded[target.key] = None
             self._loaded[target.key] = self._read(module, use, target, place)
@@ -131,30 +123,30 @@ class Linker:
             raise Broken
         return found
 
-    def _must_end(self, module: Module, use: nodes.Use, target: UseTarget, place: Span) -> None:
-        """No circle, and no chain that is longer than anybody reads."""
+    def _check_circle(self, module: Module, target: UseTarget, place: Span) -> None:
+        """Report a circle of files, or a chain that is too long."""
         index = next((i for i, step in enumerate(self._open) if step.module.key == target.key), None)
         if index is not None:
             circle = self._open[index:]
             names = " → ".join(f"`{each}`" for each in [*(step.module.shown for step in circle), target.shown])
-            # Each step of the circle stands where the next file is opened; the last is the place of the message.
+            # Each label is where one file uses the next; the last is the place of the message.
             steps = tuple(
                 Label(step.opened.source, step.opened.span, f"`{before.module.shown}` uses `{step.module.shown}`")
                 for before, step in pairwise(circle)
                 if step.opened is not None
             )
-            message = f"these files use each other in a circle: {names}"
-            self._fail("SK103", module, place, message, _THIRD, secondary=steps)
+            hint = "move the shared declarations into a third file"
+            raise self._error("SK103", module, place, f"circular use of files: {names}", hint, secondary=steps)
         if len(self._open) > _DEEPEST:
-            message = f"`{target.shown}` is used by a chain of {len(self._open)} files"
-            self._fail("SK121", module, place, message, "let the program use the file itself")
+            message = f"`{target.shown}` is at the end of a chain of {len(self._open)} files"
+            raise self._error("SK121", module, place, message, "use the file in the program itself")
 
     def _target(self, module: Module, use: nodes.Use, place: Span) -> UseTarget:
         if use.path is not None:
             return self._named(module, use.path, place)
         assert use.file is not None
         if module.key.startswith(f"{STD}.") and module.package is None and not module.path:
-            self._fail("SK102", module, place, "the standard library uses no files", None)
+            raise self._error("SK102", module, place, "the standard library can't use files")
         package = module.package
         what = "the program's folder" if package is None else f"the folder of the package `{package.name}`"
         try:
@@ -162,7 +154,7 @@ class Linker:
         except PathError as error:
             instead = error.instead
             fix = Fix(place, f'"{instead}"') if instead is not None and '"' not in instead else None
-            self._fail(error.code, module, place, error.message, error.hint, fix=fix)
+            raise self._error(error.code, module, place, error.message, error.hint, fix=fix) from None
         return _in_package(package, path) if package is not None else UseTarget(path, path, path)
 
     def _named(self, module: Module, path: tuple[nodes.Name, ...], place: Span) -> UseTarget:
@@ -170,9 +162,9 @@ class Linker:
         shown = ".".join(words)
         if words[0] == STD:
             if len(words) != 2 or words[1] not in standard_names():
-                self._no_standard(module, path, shown, place)
+                raise self._no_standard(module, path, shown, place)
             return UseTarget(shown, shown)
-        # Looking for packages takes longer than checking a program that uses none.
+        # Imported here: finding packages takes longer than checking a program without any.
         from skillc.language.skill_packages import PackageError, importable_names
 
         try:
@@ -183,54 +175,51 @@ class Linker:
                 known = [STD, *importable_names(self._loader.claims)]
                 fix = spelling_fix(words[0], path[0].span, known)
                 hint = self._beside(words[0], module) or spelling_hint(words[0], known) or hint
-            self._fail(error.code, module, place, error.message, hint, fix=fix)
-        self._must_be_seen(module, package, place)
+            raise self._error(error.code, module, place, error.message, hint, fix=fix) from None
+        self._check_hidden(module, package, place)
         if not words[1:]:
-            self._whole(module, package, place)
+            known = [f"{package.name}.{each}" for each in package.modules()][:8]
+            hint = f"valid options: {listed(known)}" if known else None
+            message = f"`{package.name}` is a package: use one of its modules"
+            raise self._error("SK113", module, place, message, hint)
         return _in_package(package, f"{'/'.join(words[1:])}.skill")
 
-    def _no_standard(self, module: Module, path: tuple[nodes.Name, ...], shown: str, place: Span) -> NoReturn:
+    def _no_standard(self, module: Module, path: tuple[nodes.Name, ...], shown: str, place: Span) -> Broken:
         known = [f"{STD}.{each}" for each in standard_names()]
         if claimed := self._loader.claims.get(STD):
-            message = f"`{STD}` is the standard library, so nothing can be used of the package of {claimed[0].label}"
-            hint = "its maintainer gives the package another name"
-            self._fail("SK115", module, place, message, hint)
-        hint = spelling_hint(shown, known) or f"there is {listed(known)}"
+            message = f"`{STD}` is the standard library, and hides the package of {claimed[0].shown}"
+            return self._error("SK115", module, place, message, "ask its maintainer to rename the package")
+        hint = spelling_hint(shown, known) or f"valid options: {listed(known)}"
         fix = spelling_fix(shown, place, known) if len(path) == 2 else None
-        self._fail("SK104", module, place, f"there is no module `{shown}`", hint, fix=fix)
+        return self._error("SK104", module, place, f"unknown module `{shown}`", hint, fix=fix)
 
     def _beside(self, word: str, module: Module) -> str | None:
-        """The hint for the name of a file without its quotes."""
+        """Hint for the name of a file without quotes."""
         try:
             self._loader.source(posixpath.join(posixpath.dirname(module.path), f"{word}.skill"))
         except SkillcError:
             return None
-        return f'a file is named by its path: `use "./{word}.skill" as {word}`'
+        return f'write the path of the file: `use "./{word}.skill" as {word}`'
 
-    def _whole(self, module: Module, package: Package, place: Span) -> NoReturn:
-        known = [f"`{package.name}.{each}`" for each in package.modules()][:8]
-        hint = f"there is {', '.join(known)}" if known else None
-        self._fail("SK113", module, place, f"`{package.name}` is a package, and one of its modules is used", hint)
-
-    def _must_be_seen(self, module: Module, package: Package, place: Span) -> None:
-        """Python code of the package is imported by its name, which a file beside the program would take."""
+    def _check_hidden(self, module: Module, package: Package, place: Span) -> None:
+        """Report a file beside the program that would be imported in place of the package's Python code."""
         if package.name in self._checked:
             return
         self._checked.add(package.name)
         hiding = self._loader.hidden_by(package)
         if hiding is not None:
             message = f"`{hiding}` beside the program hides the code of the package `{package.name}`"
-            self._fail("SK119", module, place, message, "rename the file")
+            raise self._error("SK119", module, place, message, "rename the file")
 
-    # ---- its text ----
+    # ---- the text ----
 
     def _read(self, module: Module, use: nodes.Use, target: UseTarget, place: Span) -> Module:
         if not target.path:
             return self._parsed(module, target, standard(target.key.partition(".")[2]), place)
         suffix = posixpath.splitext(target.path)[1].lower()
         if suffix not in (".skill", ".md"):
-            hint = "a program ends in `.skill`, a skill in `.md`"
-            self._fail("SK107", module, place, f"`{target.path}` is neither a program nor a skill", hint)
+            hint = "valid options: `.skill` for a program, `.md` for a skill"
+            raise self._error("SK107", module, place, f"`{target.path}` is neither a program nor a skill", hint)
         try:
             if suffix == ".md":
                 sections = dict(self._loader.sections(target.path, target.package))
@@ -238,60 +227,57 @@ class Linker:
             source = self._loader.source(target.path, target.package)
         except SkillcError as error:
             if use.path is not None and target.package is not None:
-                self._no_module(module, target, target.package, place, error)
-            self._fail("SK101", module, place, error.message, error.hint)
+                raise self._no_module(module, target, target.package, place, error) from None
+            raise self._error("SK101", module, place, error.message, error.hint) from None
         return self._parsed(module, target, source, place)
 
     def _no_module(
         self, module: Module, target: UseTarget, package: Package, place: Span, error: SkillcError
-    ) -> NoReturn:
+    ) -> Broken:
         known = [f"{package.name}.{each}" for each in package.modules()]
         if target.shown in known:
-            self._fail("SK113", module, place, error.message, error.hint)
-        there = f"there is {listed(known[:8])}" if known else "it carries no `.skill` files"
-        hint, fix = spelling_hint(target.shown, known) or there, spelling_fix(target.shown, place, known)
+            return self._error("SK113", module, place, error.message, error.hint)
+        options = f"valid options: {listed(known[:8])}" if known else "the package contains no `.skill` files"
+        hint, fix = spelling_hint(target.shown, known) or options, spelling_fix(target.shown, place, known)
         message = f"`{package.distribution}` has no module `{target.shown}`"
-        self._fail("SK113", module, place, message, hint, fix=fix)
+        return self._error("SK113", module, place, message, hint, fix=fix)
 
     def _parsed(self, module: Module, target: UseTarget, source: Source, place: Span) -> Module:
         parsed = parse(source)
         if parsed.diagnostics:
             first = parsed.diagnostics[0]
             label = Label(source, first.primary.span, first.message)
-            message = f"`{target.shown}` has errors, so that nothing of it can be used"
-            hint = f"see `skillc check {source.name}`"
-            self._report.add("SK106", module.source, place, message, secondary=(label,), hint=hint)
-            raise Broken
+            message, hint = f"`{target.shown}` can't be used: it has errors", f"run `skillc check {source.name}`"
+            raise self._error("SK106", module, place, message, hint, secondary=(label,))
         classifier = Classifier(self._report, source, "", ())
-        classified = classifier.classify(parsed.program.statements)
+        kinds = classifier.classify(parsed.program.statements).kinds
         dropped = parsed.dropped | classifier.rejected
-        found = Module(target.key, source, classified.kinds, dropped, path=target.path, package=target.package)
+        found = Module(target.key, source, kinds, dropped, path=target.path, package=target.package)
         self.link(found, parsed.program.statements, Label(module.source, place))
         return found
 
-    def _fail(
+    def _error(
         self,
         code: str,
         module: Module,
         span: Span,
         message: str,
-        hint: str | None,
+        hint: str | None = None,
         *,
         secondary: tuple[Label, ...] = (),
         fix: Fix | None = None,
-    ) -> NoReturn:
-        self._report.add(code, module.source, span, message, hint=hint, secondary=secondary, fix=fix)
-        raise Broken
+    ) -> Broken:
+        return FileErrors(self._report, module.source).add(code, span, message, hint, fix=fix, secondary=secondary)
 
 
 def main_module(source: Source, dropped: frozenset[str]) -> Module:
-    """The module of the main program, which a file that it uses can't use in turn."""
+    """Make the module of the main program; its key lets a circle of files be found."""
     path = Path(source.name).name
     return Module(path, source, dropped=dropped, path=path)
 
 
 def _in_package(package: Package, path: str) -> UseTarget:
-    return UseTarget(f"{package.name}:{path}", shown_in(package.name, path), path, package)
+    return UseTarget(f"{package.name}:{path}", module_name(package.name, path), path, package)
 
 
 def _path_span(use: nodes.Use) -> Span:
@@ -299,8 +285,8 @@ def _path_span(use: nodes.Use) -> Span:
     return use.path[0].span.to(use.path[-1].span)
 
 
-def _stem(path: str) -> str:
-    """A name for a file, made of its path."""
+def _alias_for(path: str) -> str:
+    """Derive an alias from the path of a file."""
     stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
     word = "".join(c if c.isalnum() or c == "_" else "_" for c in stem).lower()
     return word if word and not word[0].isdigit() else f"file_{word}"

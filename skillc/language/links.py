@@ -1,8 +1,7 @@
-"""What each name of a file stands for, and where that is declared: for editors.
+"""Resolve every name of a file to its declaration, for editors.
 
-Position picks the namespace, as it does for the checker, by the same tables: `Classifier` says what a statement is,
-`Module` what there is of a name, a builtin's parameters what an argument may be. Unlike the checker this one goes on
-behind a mistake, so that it holds for programs that are being typed, and it reports nothing.
+The position of a name decides its namespace, as in the checker and by the same tables. Unlike the checker, this module
+continues after an error and reports nothing, so it also serves programs that are being typed.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from skillc.diagnostics.diagnostic import Reporter
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, STATES, TYPES, Kind
@@ -24,30 +23,17 @@ _EXAMPLE_TYPES = ("metric", "condition", "text", "output", "readable")
 _NAMED = {"field": "field", "model": "model", "rubric": "rubric", "judged": "rubric", "skill": "skill"}
 
 
-Origin = (
-    KindDeclaration
-    | SettingKind
-    | Kind
-    | Builtin
-    | BuiltinParameter
-    | Module
-    | nodes.Parameter
-    | nodes.LabelType
-    | None
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """Something that a name can stand for; two are the same where all but `origin` and `source` is.
+    """The meaning of a name; `origin` and `source` don't count for equality.
 
     Attributes:
-        kind: the word of the kinds table, or `module`, `file`, `heading`, `parameter`, `label`; of the language's own
-            `statement`, `setting`, `word`, `type`, `state`, `function`, `option`.
-        file: the name of the source that declares it; None for what is the language's own, and for a file.
-        span: where its name stands in that file.
-        owner: the function of a parameter or option, the kind that has a setting.
-        origin: what declares it.
+        kind: the word of the kinds table, or `module`, `file`, `heading`, `parameter`, `label`; for words of the
+            language `statement`, `setting`, `word`, `type`, `state`, `function`, `option`.
+        file: the name of the source that declares it; None for a word of the language, and for a file.
+        span: the place of its name in that file.
+        owner: the function of a parameter or option, the kind of a setting.
+        origin: its declaration, module, or entry in a table of the language.
     """
 
     kind: str
@@ -56,30 +42,22 @@ class Symbol:
     span: Span | None = None
     owner: str = ""
     source: Source | None = field(default=None, compare=False, repr=False)
-    origin: Origin = field(default=None, compare=False, repr=False)
+    origin: object = field(default=None, compare=False, repr=False)
 
 
 def symbol_of(decl: KindDeclaration) -> Symbol | None:
-    """What a declaration with a name declares."""
-    if decl.name is None:
-        return None
-    return symbol_at(decl.kind.word, decl.name, decl.source, decl)
+    """The symbol of a declaration; None if it has no name."""
+    return symbol_at(decl.kind.word, decl.name, decl.source, decl) if decl.name is not None else None
 
 
 def fields_in(module: Module) -> dict[str, KindDeclaration]:
-    """Fields of task and data by name, the first of two that are alike."""
+    """Fields of task and data by name; the first of two with one name."""
     found: dict[str, KindDeclaration] = {}
     for parent in ("task", "data"):
-        for decl in _children(module, parent):
+        for decl in module.children(parent):
             if decl.name is not None:
                 found.setdefault(decl.name.text, decl)
     return found
-
-
-def sections_in(module: Module) -> dict[str, KindDeclaration]:
-    """Sections that another may reuse: of skills, and of the file itself."""
-    inside = {s.name.text: s for s in _children(module, "skill") if s.name is not None and s.kind.word == "section"}
-    return {**inside, **module.named("section")}
 
 
 def metrics_in(module: Module) -> dict[str, KindDeclaration]:
@@ -88,30 +66,20 @@ def metrics_in(module: Module) -> dict[str, KindDeclaration]:
     return {name: decl for name, decl in found.items() if decl.node.parameters is None}
 
 
-def _children(module: Module, parent: str) -> list[KindDeclaration]:
-    found: list[KindDeclaration] = []
-    for decl in module.declarations:
-        if decl.kind.word == parent and decl.node.block is not None:
-            classifier = Classifier(Reporter(), module.source, parent, decl.kind.settings or (), decl.kind.passes)
-            for statement in decl.node.block.statements:
-                found += classifier.classify([statement]).kinds
-    return found
-
-
-def symbol_at(kind: str, name: nodes.Name, source: Source, origin: Origin, owner: str = "") -> Symbol:
-    """What a name declares where it stands."""
+def symbol_at(kind: str, name: nodes.Name, source: Source, origin: object, owner: str = "") -> Symbol:
+    """The symbol that a name declares at its context."""
     return Symbol(kind, name.text, source.name, name.span, owner, source, origin)
 
 
 def parameter_of(module: Module, decl: KindDeclaration, parameter: nodes.Parameter) -> Symbol:
-    """A parameter of a function."""
+    """The symbol of a parameter of a function."""
     owner = decl.name.text if decl.name is not None else ""
     return symbol_at("parameter", parameter.name, module.source, parameter, owner)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A name in a file, and what it stands for; `declares` where that is declared by it."""
+    """A name in a file with its symbol; `declares` if this is the declaration."""
 
     span: Span
     symbol: Symbol
@@ -119,10 +87,10 @@ class Link:
 
 
 def links(module: Module, program: nodes.Program) -> tuple[Link, ...]:
-    """Every name of the main file of a program, in the order of the file.
+    """Resolve every name of the main file of a program, in order.
 
     Args:
-        module: the main file, with what it uses loaded.
+        module: the main file, with the modules that it uses.
         program: its syntax tree.
     """
     walker = _Walker(module)
@@ -132,13 +100,13 @@ def links(module: Module, program: nodes.Program) -> tuple[Link, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an expression stands: at which level, and the parameters of a parametric body."""
+class _Context:
+    """The level of an expression, and the parameters of the parametric body around it."""
 
     level: Level
     parameters: Mapping[str, Symbol] | None = None
 
-    def at(self, level: Level) -> _Place:
+    def at(self, level: Level) -> _Context:
         return replace(self, level=level)
 
 
@@ -172,7 +140,7 @@ class _Walker:
                 if is_language(statement):
                     self._add(statement.words[0].span, Symbol("statement", "language"))
             else:
-                # One at a time, so that a second setting of one name has its links too.
+                # One at a time, so that a second setting of one name is resolved too.
                 classified = classifier.classify([statement])
                 for decl in classified.kinds:
                     self._declaration(decl)
@@ -209,7 +177,7 @@ class _Walker:
         if node.value is not None:
             if kind.expression:
                 level = Level.RUN if kind.word in ("gate", "require") else Level.EXAMPLE
-                self._expression(node.value, _Place(level, parameters))
+                self._expression(node.value, _Context(level, parameters))
             elif kind.refers and isinstance(node.value, nodes.Reference | nodes.Member):
                 self._reference(kind, node.value)
             elif isinstance(node.value, nodes.Call):
@@ -253,14 +221,14 @@ class _Walker:
             module = self._module_of(node)
         if module is None:
             return
-        known = sections_in(module) if kind.word == "section" else module.named(kind.word)
+        known = module.all_sections if kind.word == "section" else module.named(kind.word)
         if module.sections is not None and name.text in module.sections:
             self._add(name.span, Symbol("heading", name.text, owner=module.key, origin=module))
         elif name.text in known:
             self._add(name.span, symbol_of(known[name.text]))
 
     def _module_of(self, node: nodes.Member) -> Module | None:
-        """The module before the dot, which gets its link."""
+        """Resolve the module before the dot."""
         if not isinstance(node.of, nodes.Reference) or node.of.name not in self.module.uses:
             return None
         module = self.module.uses[node.of.name]
@@ -268,11 +236,11 @@ class _Walker:
         return module
 
     def alias(self, name: str) -> Symbol | None:
-        """The module that a name stands for."""
+        """The symbol of an alias."""
         place = self.module.places.get(name)
         if place is None:
             return None
-        # The alias is the last word of its statement, or of the path in it.
+        # The alias is the last word of the `use`.
         start = self.source.text.rfind(name, place.start, place.end)
         return symbol_at(
             "module", nodes.Name(Span(start, start + len(name)), name), self.source, self.module.uses[name]
@@ -321,46 +289,46 @@ class _Walker:
 
     # ---- expressions ----
 
-    def _expression(self, node: nodes.Expression, place: _Place) -> None:
+    def _expression(self, node: nodes.Expression, context: _Context) -> None:
         if isinstance(node, nodes.Reference):
-            self._value(node, place)
+            self._value(node, context)
         elif isinstance(node, nodes.Member):
-            self._member(node, place)
+            self._member(node, context)
         elif isinstance(node, nodes.Call):
-            self._call(node, place)
+            self._call(node, context)
         elif isinstance(node, nodes.Unary):
-            self._expression(node.operand, place)
+            self._expression(node.operand, context)
         elif isinstance(node, nodes.Binary):
             for operand in nodes.operands(node):
-                self._expression(operand, place)
+                self._expression(operand, context)
         elif isinstance(node, nodes.Compare | nodes.Logic):
             for operand in node.operands:
-                self._expression(operand, place)
+                self._expression(operand, context)
             if isinstance(node, nodes.Compare):
                 self._compared_label(node)
         elif isinstance(node, nodes.List | nodes.Ratio):
             for each in node.items if isinstance(node, nodes.List) else node.parts:
-                self._expression(each, place)
+                self._expression(each, context)
 
-    def _value(self, node: nodes.Reference, place: _Place) -> None:
+    def _value(self, node: nodes.Reference, context: _Context) -> None:
         name = node.name
-        if place.parameters is not None and name in place.parameters:
-            self._add(node.span, place.parameters[name])
-        elif name in STATES and place.level is Level.RUN:
+        if context.parameters is not None and name in context.parameters:
+            self._add(node.span, context.parameters[name])
+        elif name in STATES and context.level is Level.RUN:
             self._add(node.span, Symbol("state", name))
-        elif place.parameters is None and name in self._fields:
+        elif context.parameters is None and name in self._fields:
             self._add(node.span, symbol_of(self._fields[name]))
-        elif place.parameters is None and name in self._metrics:
+        elif context.parameters is None and name in self._metrics:
             self._add(node.span, symbol_of(self._metrics[name]))
         elif name == "none":
             self._add(node.span, Symbol("word", name))
 
-    def _member(self, node: nodes.Member, place: _Place) -> None:
+    def _member(self, node: nodes.Member, context: _Context) -> None:
         if isinstance(node.of, nodes.Reference) and node.of.name in STATES:
             self._add(node.of.span, Symbol("state", node.of.name))
             name = node.name.text
-            if place.parameters is not None:
-                self._add(node.name.span, place.parameters.get(name))
+            if context.parameters is not None:
+                self._add(node.name.span, context.parameters.get(name))
             elif name in self._metrics:
                 self._add(node.name.span, symbol_of(self._metrics[name]))
             return
@@ -369,7 +337,7 @@ class _Walker:
             self._of_module(module, node.name)
 
     def _of_module(self, module: Module, name: nodes.Name) -> KindDeclaration | None:
-        """A function of a module, else anything of it that has this name, which would be a mistake."""
+        """Resolve a name of a module to a function, or by mistake to another declaration."""
         found = module.functions().get(name.text)
         if found is None:
             found = next((s for s in module.declarations if s.name is not None and s.name.text == name.text), None)
@@ -388,7 +356,7 @@ class _Walker:
             if isinstance(operand, nodes.String) and operand.value in labels:
                 self._add(operand.span, self._label(labels[operand.value]))
 
-    def _call(self, node: nodes.Call, place: _Place) -> None:
+    def _call(self, node: nodes.Call, context: _Context) -> None:
         called = node.function
         decl, module = None, self.module
         if isinstance(called, nodes.Reference):
@@ -396,7 +364,7 @@ class _Walker:
             if decl is not None:
                 self._add(called.span, symbol_of(decl))
             else:
-                self._builtin(node, called, place)
+                self._builtin(node, called, context)
                 return
         elif isinstance(called, nodes.Member):
             of = self._module_of(called)
@@ -412,13 +380,13 @@ class _Walker:
             elif parameters is not None and index < len(parameters):
                 found = parameters[index]
             type_ = found.type.name if found is not None and isinstance(found.type, nodes.NamedType) else ""
-            self._argument(argument.value, type_, place)
+            self._argument(argument.value, type_, context)
 
-    def _builtin(self, node: nodes.Call, called: nodes.Reference, place: _Place) -> None:
-        builtin = lookup(called.name, place.level)
+    def _builtin(self, node: nodes.Call, called: nodes.Reference, context: _Context) -> None:
+        builtin = lookup(called.name, context.level)
         builtin = builtin or EXAMPLE_FUNCTIONS.get(called.name) or RUN_FUNCTIONS.get(called.name)
         if builtin is not None:
-            self._add(called.span, Symbol("function", called.name, owner=place.level.name, origin=builtin))
+            self._add(called.span, Symbol("function", called.name, owner=context.level.name, origin=builtin))
         positional = 0
         for argument in node.arguments:
             found = None
@@ -432,21 +400,21 @@ class _Walker:
                 if positional < len(wanted) or (builtin.many and wanted):
                     found = wanted[min(positional, len(wanted) - 1)]
                 positional += 1
-            self._argument(argument.value, found.takes if found is not None else "", place)
+            self._argument(argument.value, found.takes if found is not None else "", context)
 
-    def _argument(self, node: nodes.Expression, takes: str, place: _Place) -> None:
+    def _argument(self, node: nodes.Expression, takes: str, context: _Context) -> None:
         if takes in _NAMED and isinstance(node, nodes.Reference):
-            self._named(node, _NAMED[takes], place)
+            self._named(node, _NAMED[takes], context)
         elif takes in ("batch", "run") and isinstance(node, nodes.Reference):
             self._word(node, (takes,))
         elif takes in _EXAMPLE_TYPES:
-            self._expression(node, place.at(Level.EXAMPLE))
+            self._expression(node, context.at(Level.EXAMPLE))
         else:
-            self._expression(node, place)
+            self._expression(node, context)
 
-    def _named(self, node: nodes.Reference, kind: str, place: _Place) -> None:
-        if place.parameters is not None:
-            self._add(node.span, place.parameters.get(node.name))
+    def _named(self, node: nodes.Reference, kind: str, context: _Context) -> None:
+        if context.parameters is not None:
+            self._add(node.span, context.parameters.get(node.name))
         elif kind == "field":
             self._field(node)
         elif node.name in self.module.named(kind):

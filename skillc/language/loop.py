@@ -1,7 +1,7 @@
 """The settings of `optimize` and `budget`, each declared once.
 
-A field is the setting's entry in the table of kinds, its place in the plan, and what `--set`, hovers, costs and the
-pages of the documentation know of it. Numbers are in base units: seconds, dollars, tokens.
+One field defines a setting for the table of kinds, the plan, `--set`, hovers, costs and the documentation. Numbers are
+in base units: seconds, dollars, tokens.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, numbe
 
 @dataclass(frozen=True, slots=True)
 class SchedulePlan:
-    """The edit budget of a step, from `start` at the first to `end` at the last; the optimizer chooses for `model`."""
+    """The edit budget of a step, from `start` at the first to `end` at the last; for `model` the optimizer decides."""
 
     kind: Literal["constant", "linear", "cosine", "model"] = "cosine"
     start: int = 8
@@ -32,14 +32,14 @@ class OptimizePlan:
 
     method: Literal["skillc", "gepa", "miprov2", "one_shot"] = setting(
         "skillc",
-        "which optimizer drives",
+        "the optimizer",
         details="`gepa` and `miprov2` run DSPy's optimizers, `one_shot` a single rewrite: on the same module, under "
         "the same ledger, cache, gates and verdict",
     )
-    batch: int = setting(40, "training examples a step", count("examples"), stages=("rollout",))
+    batch: int = setting(40, "training examples of a step", count("examples"), stages=("rollout",))
     edits: SchedulePlan = setting(
         SchedulePlan(),
-        "the edit budget: edits that one step may make",
+        "the edit budget: the largest number of edits of a step",
         *SCHEDULES,
         stages=("screen", "select"),
         details="the edit budget of a step: a number, `linear(a, b)`, `cosine(a, b)`, or `model` where the optimizer "
@@ -48,7 +48,7 @@ class OptimizePlan:
         "it does not decay while the skill is empty. Where only calls, tokens, cost or time are capped, the steps are "
         "those of 4 epochs, because a raised cap must not change what was decided",
     )
-    minibatch: int = setting(8, "trajectories that one reflection sees", count("examples"), stages=("reflect",))
+    minibatch: int = setting(8, "trajectories in one reflection", count("examples"), stages=("reflect",))
     samples: int = setting(
         1,
         "rollouts per example",
@@ -94,7 +94,7 @@ class OptimizePlan:
         details="edits that cured nothing yet are tried together on all their cases, then alone where the group cures",
     )
     replay: int = setting(
-        20, "earlier failures that a batch takes in again", count("examples", low=0), stages=("rollout", "reflect")
+        20, "earlier failures added to a batch", count("examples", low=0), stages=("rollout", "reflect")
     )
     retries: int = setting(
         0,
@@ -113,21 +113,21 @@ class OptimizePlan:
     )
     speculate: bool = setting(
         True,
-        "whether the next batch is run while a gate is decided",
+        "whether the next batch runs while a gate is decided",
         details="after a step without an accept, the next batch is rolled out while a gate waits, where it surely fits "
         "under the caps",
     )
     accept: Literal["gates", "always"] = setting(
         "gates",
-        "whether the gates decide",
+        "whether gates decide on candidates",
         stages=("gate",),
         details="`always` takes each candidate after a complete validation, as an arm beside the gates",
     )
     rollback: Fraction | None = setting(
         None,
-        "with `accept = always`: the loss against the best that goes back to it",
+        "with `accept = always`: the loss against the best skill that restores it",
         number(0, 1),
-        details="with `accept = always`: a fall below the best by this share of the goal's range goes back to it",
+        details="with `accept = always`: restore the best skill if the goal falls by this share of its range",
     )
     update: Literal["edits", "rewrite_section", "rewrite_all"] = setting(
         "rewrite_section",
@@ -140,35 +140,34 @@ class OptimizePlan:
     )
     tidy: bool = setting(
         False,
-        "whether rules without support are taken out, and the rest shortened",
+        "whether rules without support are removed, and the rest shortened",
         stages=("tidy",),
-        details="at epoch ends and before the final test, rules without support are taken out and the rest is written "
-        "shorter, see [below](#tidying)",
+        details="at epoch ends and before the final test, rules without support are removed and the rest is "
+        "shortened, see [below](#tidying)",
     )
     accumulate: int = setting(1, "batches whose proposals are pooled for one candidate", count())
     sees: tuple[Literal["gold", "feedback", "trajectory"], ...] = setting(
         ("gold", "feedback", "trajectory"),
-        "what the optimizer may look at",
-        details="what the optimizer may look at; no prompt contains what is not named",
+        "evidence shown to the optimizer",
+        details="evidence shown to the optimizer; prompts contain nothing else",
     )
     knowledge: Literal["open", "examples"] = setting(
         "open",
-        "what the optimizer may write from",
-        details="`examples`: the optimizer writes only what the examples show, and nothing that it knows of the "
-        "subject besides",
+        "the knowledge that the optimizer may use",
+        details="`examples`: the optimizer writes only rules that the examples show, without other knowledge of the "
+        "subject",
     )
     successes: bool = setting(
         False,
-        "whether successes are reflected on too",
+        "whether successes are also reflected on",
         stages=("reflect",),
-        details="on: reflections on successes too, in minibatches of their own; in recorded runs with language models "
+        details="on: also reflect on successes, in separate minibatches; in recorded runs with language models "
         "they proposed nothing that was kept",
     )
     lapses: bool = setting(
         False,
-        "whether lapses in following the skill become reminders",
-        details="a failure to follow the skill, where its rule is right, becomes a reminder in a section of its own, "
-        "not another rule",
+        "whether failures to follow the skill become reminders",
+        details="a failure to follow a correct rule becomes a reminder in a separate section, not another rule",
     )
     lookups: int = setting(
         0,
@@ -180,12 +179,12 @@ class OptimizePlan:
     rule_counts: bool = setting(
         False,
         "whether rules are counted as helpful and harmful",
-        details="counts, for each rule, the examples on which it helped and misled; shown beside the rules, and what "
+        details="counts the examples on which each rule helped and misled; shown beside the rules, and a rule that "
         "harms more than it helps is proposed for deletion",
     )
     rejected_buffer: bool = setting(
         True,
-        "whether rejected edits are remembered and shown",
+        "whether the optimizer is shown rejected edits",
         details="rejected edits are remembered for the whole run, and shown with the reason",
     )
     slow_update: bool = setting(
@@ -216,15 +215,15 @@ class OptimizePlan:
     )
     trajectory_limit: int = setting(
         1500,
-        "tokens of one trajectory that a reflection is shown",
+        "tokens of one trajectory in a reflection",
         amount("tokens", low=1, whole=True),
-        details="the most of one trajectory that a reflection is shown",
+        details="the largest part of one trajectory in a reflection",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """Caps on what a run may spend; None means no cap."""
+    """Caps on the spending of a run; None means no cap."""
 
     epochs: int | None = setting(None, "passes over the training split", count("epochs"), ends_run=True)
     steps: int | None = setting(None, "steps of the loop", count("steps"), ends_run=True)
@@ -232,17 +231,17 @@ class BudgetPlan:
     tokens: int | None = setting(None, "tokens sent and received", count("tokens"), ends_run=True, truncates=True)
     cost: Fraction | None = setting(None, "money at list price", DOLLARS, ends_run=True, truncates=True)
     time: Fraction | None = setting(
-        None, "time on the clock; a stop at a decision", TIME, ends_run=True, truncates=True
+        None, "wall-clock time; the run stops at a decision", TIME, ends_run=True, truncates=True
     )
     patience: int | None = setting(
         None, "steps without an accept before the run ends", amount("steps", low=1, whole=True), truncates=True
     )
     min_gain: Fraction = setting(
-        Fraction(0), "what an accept must add to reset the patience", number(0), truncates=True
+        Fraction(0), "the gain of an accept that resets the patience", number(0), truncates=True
     )
 
 
 OPTIMIZE = settings_of(OptimizePlan)
 BUDGET = settings_of(BudgetPlan)
 CAPS = tuple(each.name for each in BUDGET if each.ends_run)
-"""The caps with which a run comes to an end."""
+"""The caps that end a run."""

@@ -8,14 +8,14 @@ from typing import Literal
 
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
-from skillc.gates.terms import CallTerm, MeanTerm, MetricTerm, StateTerm, Term, calls, show_term, size_and_depth, walk
+from skillc.gates.terms import MeanTerm, MetricTerm, StateTerm, Term, calls, show_term, size_and_depth, walk
 from skillc.language.checked import CheckedGate, CheckedMetric, Unsupported
 from skillc.language.expressions import Lowering
 from skillc.language.functions import UserFunction, verify
 from skillc.language.modules import Module
 from skillc.language.scope import Declarations, Effort, Scope
 from skillc.language.statements import KindDeclaration
-from skillc.language.types import Broken, NumberType
+from skillc.language.types import Broken, FileErrors, NumberType
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
@@ -24,17 +24,17 @@ _CIRCLE_SHOWN = 8
 
 
 class Lower:
-    """Lowers the metrics and gates of one program; serves as `Metrics` of their scopes.
+    """Lower the metrics and gates of one program; implements `Metrics` for their scopes.
 
     Attributes:
         names: of all metrics without parameters, the goal included.
-        metrics: the checked ones, each after those that it reads.
+        metrics: the lowered metrics, each after those that it reads.
     """
 
     def __init__(
         self, report: Reporter, module: Module, facts: Declarations, comments: tuple[nodes.Comment, ...]
     ) -> None:
-        self._report = report
+        self._errors = FileErrors(report, module.source)
         self._module = module
         self._comments = comments
         self._declared: dict[str, KindDeclaration] = {}
@@ -49,7 +49,7 @@ class Lower:
 
     @property
     def unsupported(self) -> list[Unsupported]:
-        """The calls of functions that this version can't run."""
+        """Calls of functions that this version can't run."""
         return self._scope.effort.unsupported
 
     # ---- functions ----
@@ -70,13 +70,9 @@ class Lower:
                 continue
 
     def metric(self, name: str, depth: int = 0) -> CheckedMetric:
-        """Look up a metric and lower it on first use, at the depth of the expression that uses it.
-
-        Raises:
-            Broken: it has an error, which has been reported.
-        """
+        """Look up a metric and lower it on first use, at the depth of the expression that uses it."""
         if name in self._open:
-            self._circle(name)
+            raise self._circle(name)
         if name not in self._done:
             self._open.append(name)
             try:
@@ -91,53 +87,32 @@ class Lower:
         self.metrics.setdefault(name, found)
         return found
 
-    def _circle(self, name: str) -> None:
+    def _circle(self, name: str) -> Broken:
         circle = self._open[self._open.index(name) :]
         first = circle.index(min(circle, key=lambda each: self._declared[each].span))
         circle = [*circle[first:], *circle[: first + 1]]
         shown = [f"`{each}`" for each in circle]
         shown[_CIRCLE_SHOWN:-1] = ["..."] * (len(shown) > _CIRCLE_SHOWN + 1)
-        message = f"metrics read each other in a circle: {' → '.join(shown)}"
-        self._report.add(
-            "SK212",
-            self._module.source,
-            self._declared[circle[0]].span,
-            message,
-            hint="let one of them read fields alone",
-        )
-        raise Broken
+        message, hint = f"circular metrics: {' → '.join(shown)}", "let one of them read only fields"
+        return self._errors.add("SK212", self._declared[circle[0]].span, message, hint)
 
     def _lowered(self, name: str, decl: KindDeclaration, depth: int) -> CheckedMetric:
-        node, goal = decl.node.value, decl.kind.word == "goal"
+        node = decl.node.value
         assert node is not None
         before = len(self.unsupported)
         typed, quantity = Lowering(self._scope, depth).number(node)
-        self._say_once(before)
-        self._small(node, typed.term)
-        ends = quantity.range
-        least, most = ends.bounds
-        if not ends.finite and not self._reads_unbounded(typed.term):
-            side = "above" if most is None else "below"
-            unit = quantity.unit or ""
-            what = "goal" if goal else "metric"
-            hint = f"bound it: `clamp(..., 0{' ' + unit if unit else ''}, 300{' ' + unit if unit else ''})`"
-            message = f"the {what} `{name}` has no bound {side}"
-            self._report.add("SK304", self._module.source, node.span, message, hint=hint)
-        return CheckedMetric(
-            name,
-            typed.term,
-            quantity.unit or "",
-            least,
-            most,
-            goal,
-            True,
-            self._module.source,
-            decl.span,
-            decl.node.doc,
-        )
+        self._deduplicate(before)
+        self._check_size(node, typed.term)
+        (least, most), unit = quantity.range.bounds, quantity.unit or ""
+        if not quantity.range.finite and not self._reads_unbounded(typed.term):
+            suffix = f" {unit}" if unit else ""
+            message = f"the {decl.kind.word} `{name}` has no {'upper' if most is None else 'lower'} bound"
+            self._errors.add("SK304", node.span, message, f"bound it: `clamp(..., 0{suffix}, 300{suffix})`")
+        place = (self._module.source, decl.span, decl.node.doc)
+        return CheckedMetric(name, typed.term, unit, least, most, decl.kind.word == "goal", True, *place)
 
     def _reads_unbounded(self, term: Term) -> bool:
-        """Whether a metric reads one without a finite range, which has been reported."""
+        """Whether a term reads a metric without a finite range, which is reported already."""
         read = (self.metrics.get(each.name) for each in walk(term) if isinstance(each, MetricTerm))
         return any(each is not None and (each.low is None or each.high is None) for each in read)
 
@@ -149,16 +124,16 @@ class Lower:
             self.metrics[name] = CheckedMetric(name, term, unit, least, most, False, False, source, span)
         return self.metrics[name]
 
-    def _say_once(self, before: int) -> None:
-        """Keep one call of each function that this version can't run, of those in one expression."""
+    def _deduplicate(self, before: int) -> None:
+        """Keep the first call of each unsupported function in one expression."""
         unsupported = self._scope.effort.unsupported
         unsupported[before:] = {each.what: each for each in reversed(unsupported[before:])}.values()
 
-    def _small(self, node: nodes.Expression, term: Term) -> None:
+    def _check_size(self, node: nodes.Expression, term: Term) -> None:
         if size_and_depth(term)[0] > _LARGEST:
-            hint = "give the parts names, as metrics of their own"
-            self._report.add("SK320", self._module.source, node.span, "this expression is too large", hint=hint)
-            raise Broken
+            raise self._errors.add(
+                "SK320", node.span, "this expression is too large", "split it into metrics with names"
+            )
 
     # ---- gates ----
 
@@ -183,38 +158,35 @@ class Lower:
         if isinstance(typed.type, NumberType):
             shown = scope.shown(node.span)
             hint = f"compare it: `{shown} >= ...{' ' + typed.type.unit if typed.type.unit else ''}`"
-            raise scope.fail(
-                "SK309", node.span, f"the {decl.kind.word} `{name.text}` is a number, not a condition", hint
-            )
+            message = f"the {decl.kind.word} `{name.text}` is a number, not a condition"
+            raise scope.fail("SK309", node.span, message, hint)
         typed, _ = low.condition(node)
-        self._say_once(before)
-        self._small(node, typed.term)
+        self._deduplicate(before)
+        self._check_size(node, typed.term)
         kind: Literal["gate", "require"] = "gate" if decl.kind.word == "gate" else "require"
-        self._speaks_of(kind, scope, decl, typed.term)
+        self._check_states(kind, scope, decl, typed.term)
         for_: Literal["slow"] | None = "slow" if decl.suffix else None
         text = self._text(node)
         return CheckedGate(name.text, typed.term, kind, for_, text, scope.source, decl.span, decl.node.doc)
 
-    def _speaks_of(self, kind: str, scope: Scope, decl: KindDeclaration, term: Term) -> None:
-        """Reporter a gate that does not read the candidate, and a require that reads more than the initial skill."""
+    def _check_states(self, kind: str, scope: Scope, decl: KindDeclaration, term: Term) -> None:
+        """Report a gate that does not read the candidate, and a require that reads more than the initial skill."""
         assert decl.name is not None
         assert decl.node.value is not None
         states = {each.state for each in walk(term) if isinstance(each, MeanTerm | StateTerm)}
-        moved = [each.function for each in calls(term) if _about_candidate(each)]
+        functions = (RUN_FUNCTIONS.get(each.function) for each in calls(term))
+        moved = [each.name for each in functions if each is not None and each.about_candidate]
         if kind == "gate" and "candidate" not in states and not moved:
             hint = f"compare `candidate.metric`, or write `require {decl.name.text} = ...`"
-            raise scope.fail(
-                "SK502", decl.name.span, f"the gate `{decl.name.text}` does not look at the candidate", hint
-            )
+            message = f"the gate `{decl.name.text}` does not depend on the candidate"
+            raise scope.fail("SK502", decl.name.span, message, hint)
         if kind == "require" and (moved or states - {"initial"}):
             word = f"`{moved[0]}`" if moved else f"`{min(states - {'initial'})}`"
-            message = f"a require is decided before the first step, when there is no {word} yet"
-            if not moved and states - {"initial"} != {"candidate"}:
-                message = f"a require is decided before the first step, when the only skill is `initial`, not {word}"
+            message = f"a require is decided before the first step and can't read {word}"
             raise scope.fail("SK503", decl.node.value.span, message, "write `initial.metric`, or make it a gate")
 
     def _text(self, node: nodes.Expression) -> str:
-        """The expression as written, on one line, without the comments in it."""
+        """The text of an expression, on one line, without comments."""
         source, start, parts = self._module.source, node.span.start, []
         for comment in self._comments:
             if start <= comment.span.start and comment.span.end <= node.span.end:
@@ -224,15 +196,10 @@ class Lower:
         return " ".join(" ".join(parts).split())
 
 
-def _about_candidate(call: CallTerm) -> bool:
-    builtin = RUN_FUNCTIONS.get(call.function)
-    return builtin is not None and builtin.about_candidate
-
-
 def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
-    """Sort names so that each follows those in its expression; a cycle stays in the given order.
+    """Sort metrics so that each comes after those that it reads; a circle keeps the given order.
 
-    A name counts wherever it stands as a value, whatever it means there: this is an order, and no more.
+    Any reference with the name of a metric counts, even if it means something else there.
     """
     found: dict[str, None] = {}
     begun: set[str] = set()
@@ -252,7 +219,7 @@ def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
 
 
 def _read(expressions: Mapping[str, nodes.Expression | None], name: str) -> Iterator[str]:
-    """The other names in the expression of one."""
+    """Yield the names of metrics in the expression of one."""
     waiting: list[object] = [expressions[name]]
     while waiting:
         node = waiting.pop()

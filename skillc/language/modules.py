@@ -1,4 +1,4 @@
-"""Modules: where their texts come from, and what each declares."""
+"""Modules: how their files are read, and the declarations of each."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillc.diagnostics.diagnostic import Reporter
 from skillc.errors import SkillcError
 from skillc.files import shipped_folder
-from skillc.language.statements import KindDeclaration
+from skillc.language.statements import Classifier, KindDeclaration
 from skillc.language.types import Broken
 from skillc.syntax import nodes
 from skillc.syntax.files import Folder, read_source
@@ -25,11 +26,11 @@ _FUNCTIONS = "functions"
 
 
 class Loader:
-    """Reads files below one folder, the standard library, and the files of installed packages.
+    """Read files of the program's folder, the standard library, and installed packages.
 
     Args:
-        root: the main program's folder; nothing outside it can be read, the library and packages excepted.
-        skill_sections: reads the sections of a markdown skill, by heading; without it none can be used.
+        root: the folder of the main program; files outside it can't be read.
+        skill_sections: reads the sections of a markdown skill by heading; None if markdown skills can't be used.
     """
 
     def __init__(self, root: Path, skill_sections: Callable[[Path], Mapping[str, str]] | None = None) -> None:
@@ -38,14 +39,14 @@ class Loader:
         self._packages: dict[str, Package] = {}
 
     def folder(self, package: Package | None = None) -> Folder:
-        """The folder that files are read from: the program's, or a package's."""
+        """The folder of the program, or of a package."""
         return Folder(self.root) if package is None else Folder(package.folder, "the package's folder")
 
     def source(self, path: str, package: Package | None = None) -> Source:
         """Read a file, its path relative to the folder.
 
         Raises:
-            SkillcError: it can't be read, or a link leads out of the folder.
+            SkillcError: it can't be read, or is a link to a file outside the folder.
         """
         return self.folder(package).source(path)
 
@@ -56,20 +57,20 @@ class Loader:
             SkillcError: it can't be read.
         """
         if self.skill_sections is None:
-            raise SkillcError(f"`{path}` can't be read here: nothing was given that reads markdown skills")
+            raise SkillcError(f"`{path}` can't be read: markdown skills are not supported here")
         place = self.folder(package).file(path)
-        read_source(place)  # a pipe would wait for ever, and a device never end
+        read_source(place)  # refuses pipes, which block, and devices, which never end
         try:
             return self.skill_sections(place)
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text in UTF-8"
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "not UTF-8 text"
             raise SkillcError(f"`{path}` can't be read: {reason.lower()}") from None
 
     def package(self, name: str) -> Package:
-        """An installed package that carries `.skill` files.
+        """Find an installed package that contains `.skill` files.
 
         Raises:
-            PackageError: nothing can be used of it.
+            PackageError: it can't be used.
         """
         from skillc.language.skill_packages import locate
 
@@ -79,13 +80,13 @@ class Loader:
 
     @cached_property
     def claims(self) -> Mapping[str, tuple[PackageClaim, ...]]:
-        """What installed distributions declare, looked up when a program first names a package."""
+        """The packages that installed distributions declare, looked up when a program first names one."""
         from skillc.language.skill_packages import claims
 
         return claims()
 
     def hidden_by(self, package: Package) -> str | None:
-        """What lies beside the program and would be imported in place of a package's own code."""
+        """The path beside the program that Python would import in place of a package, if any."""
         bare = self.root / package.module
         for place in (bare.with_name(f"{package.module}.py"), bare / "__init__.py"):
             try:
@@ -98,20 +99,21 @@ class Loader:
 
 @dataclass(eq=False)
 class Module:
-    """One file of a program: its declarations, and what it uses.
+    """One file of a program: its declarations, and the modules that it uses.
 
     Attributes:
-        key: its path below the root, `std.gates`, or `acme:gates.skill` in a package; no two are alike.
-        declarations: its statements of known kinds, in order.
+        key: its path below the root, `std.gates`, or `acme:gates.skill` in a package; unique.
+        declarations: in order.
         dropped: words of statements that could not be read.
-        uses: by alias; None where the module could not be loaded, which has been reported.
-        places: where each alias is declared.
-        used: the aliases that something spoke of.
-        reached: what a program used of it, by kind and name; metrics and gates with parameters are of kind `function`.
-        sections: of a markdown skill, which has nothing else.
-        verified: whether a function's body is right for any argument; None while that is being found out.
-        path: its path below the root that it lies in; empty in the standard library.
-        package: the installed package that it is part of.
+        uses: modules by alias; None for one that could not be loaded, which is reported already.
+        places: the place of each alias.
+        used: the aliases that something refers to.
+        reached: the declarations that a program uses, by kind and name; metrics and gates with parameters are of kind
+            `function`.
+        sections: of a markdown skill, which has no declarations.
+        verified: whether the body of a function is correct for any argument; None during the check.
+        path: its path in the program's or the package's folder; empty in the standard library.
+        package: its installed package.
     """
 
     key: str
@@ -131,13 +133,13 @@ class Module:
 
     @property
     def shown(self) -> str:
-        """Its name in messages: as `use` says it."""
+        """Its name in messages, as written after `use`."""
         if self.package is None:
             return self.key
-        return shown_in(self.package.name, self.path)
+        return module_name(self.package.name, self.path)
 
     def named(self, kind: str) -> Mapping[str, KindDeclaration]:
-        """The declarations of a kind by name; the first of two that are alike."""
+        """The declarations of a kind by name; the first of two with one name."""
         return self._by_kind().get(kind, {})
 
     def functions(self) -> Mapping[str, KindDeclaration]:
@@ -145,7 +147,7 @@ class Module:
         return self._by_kind().get(_FUNCTIONS, {})
 
     def _by_kind(self) -> dict[str, dict[str, KindDeclaration]]:
-        """Every expression asks, so the answer is kept for as long as the statements are the same."""
+        """Index the declarations; cached, because every expression needs the index."""
         if self._indexed is not self.declarations:
             self._index, self._indexed = {}, self.declarations
             for decl in self.declarations:
@@ -155,12 +157,23 @@ class Module:
             self._index[_FUNCTIONS] = {name: each for name, each in both.items() if each.node.parameters is not None}
         return self._index
 
-    def alias(self, name: str) -> Module | None:
-        """A module that this one uses, by the name that it is used under.
+    def children(self, parent: str) -> list[KindDeclaration]:
+        """The declarations in all blocks of a kind."""
+        found: list[KindDeclaration] = []
+        for decl in self.declarations:
+            if decl.kind.word == parent and decl.node.block is not None:
+                classifier = Classifier(Reporter(), self.source, parent, decl.kind.settings or (), decl.kind.passes)
+                found += classifier.classify(decl.node.block.statements).kinds
+        return found
 
-        Raises:
-            Broken: it could not be loaded, which has been reported.
-        """
+    @cached_property
+    def all_sections(self) -> Mapping[str, KindDeclaration]:
+        """Sections that another may reuse: of the file and of its skills."""
+        inside = {s.name.text: s for s in self.children("skill") if s.name is not None and s.kind.word == "section"}
+        return {**inside, **self.named("section")}
+
+    def alias(self, name: str) -> Module | None:
+        """The module that this one uses under a name; None if there is none."""
         if name not in self.uses:
             return None
         self.used.add(name)
@@ -170,14 +183,14 @@ class Module:
         return module
 
     def names(self) -> list[str]:
-        """All names that another file may speak of."""
+        """All names that other files can refer to."""
         if self.sections is not None:
             return list(self.sections)
         return [decl.name.text for decl in self.declarations if decl.name is not None]
 
 
-def shown_in(package: str, path: str) -> str:
-    """A package's file as `use` says it: `acme.judging.strict`."""
+def module_name(package: str, path: str) -> str:
+    """The name of a package's file after `use`: `acme.judging.strict`."""
     stem, dot, suffix = path.rpartition(".")
     return f"{package}.{stem.replace('/', '.')}" if dot and suffix == "skill" else f"{package}:{path}"
 
@@ -186,18 +199,18 @@ def shown_in(package: str, path: str) -> str:
 
 
 def standard_names() -> list[str]:
-    """The modules of `std`."""
+    """The names of the modules of `std`."""
     return sorted(path.stem for path in shipped_folder("stdlib").glob("*.skill"))
 
 
 def standard(name: str) -> Source:
-    """The text of a module of the standard library."""
+    """Read a module of the standard library."""
     return read_source(shipped_folder("stdlib") / f"{name}.skill")
 
 
 @cache
 def _declared_in_std() -> Mapping[str, frozenset[str]]:
-    """What each module of the standard library declares."""
+    """The names that each module of the standard library declares."""
     found = {}
     for name in standard_names():
         statements = parse(standard(name)).program.statements
@@ -210,13 +223,7 @@ def _declared_in_std() -> Mapping[str, frozenset[str]]:
 
 
 def elsewhere(name: str, module: Module, home: Module | None = None) -> str | None:
-    """The hint that says where a name is declared, for one that its module does not have.
-
-    Args:
-        name: the name that is missed.
-        module: the file that speaks of it.
-        home: the module that it was looked for in.
-    """
+    """Hint with the place of a name that `home` does not declare, if another module does."""
     for alias, used in module.uses.items():
         if used is not None and used is not home and name in used.names():
             return f"`{name}` is in `{used.shown}`: write `{alias}.{name}`"
@@ -227,17 +234,17 @@ def elsewhere(name: str, module: Module, home: Module | None = None) -> str | No
 
 
 def renamed(name: str, module: Module) -> str | None:
-    """The hint for a module that is spoken of by its own name, and was given another."""
+    """Hint for a module that is referred to by its own name, but used under an alias."""
     for alias, used in module.uses.items():
         if used is None:
             continue
         own = used.key.partition(".")[2] if not used.path else used.path.rpartition("/")[2].rpartition(".")[0]
         if own == name or used.shown == name:
-            return f"`{used.shown}` is called `{alias}` in this file"
+            return f"`{used.shown}` is used as `{alias}` in this file"
     return None
 
 
 def use_first(name: str) -> str:
-    """The hint for a module that is not used."""
+    """Hint for a module that the file does not use."""
     file = f'`use "./{name}.skill" as {name}`'
     return f"write `use {STD}.{name}`, or {file}, first" if name in standard_names() else f"write {file} first"

@@ -1,4 +1,4 @@
-"""The names that an expression can use, their meaning, and the report of its errors."""
+"""Scopes: the names that an expression can use, how they are resolved, and how its errors are reported."""
 
 from __future__ import annotations
 
@@ -34,40 +34,33 @@ if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
 
 
-__all__ = ["Binding", "Declarations", "Effort", "Metrics", "Scope"]
-
-
 class Metrics(Protocol):
-    """The metrics of the main program."""
+    """The metrics of the main program, lowered on demand."""
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of all that are declared."""
+        """Names of all declared metrics."""
 
     def metric(self, name: str, depth: int = 0) -> CheckedMetric:
-        """Look up a metric and lower it on first use, at the depth of the expression that uses it.
-
-        Raises:
-            Broken: it has an error, which has been reported.
-        """
+        """Look up a metric and lower it on first use, at the depth of the expression that uses it."""
 
     def anonymous(self, term: Term, quantity: NumberType, source: Source, span: Span) -> CheckedMetric:
-        """Make a metric of an expression in a gate."""
+        """Make a metric of an expression in a gate, named by its canonical text."""
 
 
 @dataclass(frozen=True)
 class Declarations:
-    """Declarations of the main program that expressions can use.
+    """Declarations of the main program that expressions refer to.
 
     Attributes:
         columns: fields of task and data by name.
-        broken: names that are declared with an error, so that what speaks of them stays silent.
+        broken: names declared with an error; references to them are not reported.
         roles: model roles.
         rubrics: names of rubrics.
         skills: names of skills.
-        turns: the declared most turns of a rollout.
-        without: kinds that the program does not have at all, which is reported once and not for each use.
-        change: the most that `change(candidate)` can be, where the sections' limits bound it.
+        turns: the declared limit of the turns of a rollout.
+        without: kinds that the program lacks; references to them are not reported.
+        change: upper bound of `change(candidate)`, if the limits of the sections imply one.
     """
 
     columns: Mapping[str, ColumnType] = field(default_factory=dict)
@@ -116,7 +109,7 @@ class Effort:
     """Counters of the whole check.
 
     Attributes:
-        expansions: calls expanded so far, so that no program can keep the checker busy for ever.
+        expansions: calls expanded so far; bounded, so that the check ends.
         unsupported: calls of functions that this version can't run.
     """
 
@@ -134,12 +127,12 @@ class Binding:
 
 @dataclass(frozen=True)
 class Scope:
-    """The names of one expression.
+    """The names that one expression can use.
 
     Attributes:
-        parameters: of a parametric body, which sees nothing else; None elsewhere.
-        site: the call that a parametric body is expanded for, where the faults of that body are shown.
-        generic: whether parameters stand for any argument, so that ranges decide nothing.
+        parameters: of a parametric body, which can use no other names; None elsewhere.
+        site: the call that a parametric body is expanded for, where errors of the body are reported.
+        generic: whether parameters are placeholders for any argument; errors of ranges are not reported.
         inside: the functions that are being expanded.
         effort: of the whole check.
     """
@@ -161,11 +154,11 @@ class Scope:
         return self.module.source
 
     def shown(self, span: Span) -> str:
-        """The source of a span, on one line."""
+        """The text of a span, on one line."""
         return " ".join(self.source.slice(span).split())
 
     def fail(self, code: str, span: Span, message: str, hint: str | None = None, fix: Fix | None = None) -> Broken:
-        """Report an error, at the call for a body that is expanded; return the exception to raise."""
+        """Report an error, in an expanded body at its call; return the exception to raise."""
         if self.site is None:
             self.report.add(code, self.source, span, message, hint=hint, fix=fix)
         else:
@@ -175,7 +168,7 @@ class Scope:
         return Broken()
 
     def hyphenated_name(self, span: Span, known: Iterable[str]) -> HyphenatedName | None:
-        """The known name or function that was written with hyphens around a place; None if there is none."""
+        """The known name or function that is written with hyphens around a place, if any."""
         text = self.source.text
         if "-" not in text[max(0, span.start - 1) : span.end + 1]:
             return None
@@ -199,15 +192,15 @@ class Scope:
         """Report an unknown name, unless a statement that could not be read may declare it.
 
         Args:
-            code: of the registry.
-            what: what it would be: a metric, a function.
-            name: as it was written.
-            span: where.
-            known: the names that there are, for the hint.
-            owner: what it would belong to.
-            otherwise: the hint where none of the known names is near.
-            instead: the hint in any case, with no edit: the very name is known to be somewhere else.
-            ordered: whether the known names are to be put into the alphabet's order.
+            code: of the diagnostic.
+            what: what the name is expected to be: a metric, a function.
+            name: the unknown name.
+            span: its place.
+            known: the valid names.
+            owner: the module or function that was searched.
+            otherwise: the hint if no known name is similar.
+            instead: the hint, without a search for similar names.
+            ordered: whether to sort the known names.
         """
         if name in self.module.dropped or name in self.facts.broken:
             return Broken()
@@ -227,7 +220,7 @@ class Scope:
         if hint is None and otherwise is not None:
             hint = otherwise
         elif hint is None and names:
-            hint = f"there is {listed(names, most=8)}"
+            hint = f"valid options: {listed(names, most=8)}"
         if nowhere:
             self.report.add_unknown(self.source, span, message, name, hint, in_gate=self.level is Level.RUN)
             return Broken()
@@ -235,16 +228,12 @@ class Scope:
 
 
 def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
-    """Lower a bare name.
-
-    Raises:
-        Broken: it has none here; the error has been reported.
-    """
+    """Resolve a name."""
     scope, name = low.scope, node.name
     if scope.parameters is not None and name in scope.parameters:
         return _parameter(low, node, scope.parameters[name])
     if name in STATES and scope.level is Level.RUN:
-        return Typed(StateTerm(cast("SkillState", name)), ArgumentType("state", name))
+        return Typed(StateTerm(cast("SkillState", name)), ArgumentType())
     if scope.parameters is not None:
         return _captured(low, node)
     if scope.level is Level.RUN:
@@ -258,14 +247,13 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
 
 def _parameter(low: Lowering, node: nodes.Reference, bound: Binding) -> Typed:
     if bound.typed is None:
-        raise low.scope.fail("SK311", node.span, f"`{node.name}` is `none` here, where a value is needed")
+        raise low.scope.fail("SK311", node.span, f"`{node.name}` is `none`, and a value is required")
     if low.scope.level is Level.RUN:
         if bound.type == "metric":
             _bare(low, node)
         if isinstance(bound.typed.type, ColumnType) or bound.typed.type == ConditionType(Level.EXAMPLE):
-            raise low.scope.fail(
-                "SK306", node.span, f"`{node.name}` belongs to one example, and a gate sees a whole run"
-            )
+            message = f"`{node.name}` is a value of one example, and a gate compares whole runs"
+            raise low.scope.fail("SK306", node.span, message)
     return bound.typed
 
 
@@ -274,7 +262,7 @@ def _captured(low: Lowering, node: nodes.Reference) -> Typed:
     known = list(scope.parameters or ())
     if name in scope.facts.columns or name in scope.metrics.names:
         hint = f"make it a parameter: `{name}: {'metric' if name in scope.metrics.names else 'text'}`"
-        raise scope.fail("SK213", node.span, f"`{name}` stands outside this body, which sees its parameters only", hint)
+        raise scope.fail("SK213", node.span, f"`{name}` is not a parameter of this body", hint)
     raise scope.unknown("SK204", "name", name, node.span, known)
 
 
@@ -283,8 +271,10 @@ def _in_gate(low: Lowering, node: nodes.Reference) -> NoReturn:
     if name in scope.metrics.names:
         _bare(low, node)
     if name in scope.facts.columns:
-        hint = "a gate speaks of whole skills: `candidate.metric`, or `by = field` in a function"
-        raise scope.fail("SK306", node.span, f"`{name}` belongs to one example, and a gate sees a whole run", hint)
+        hint = "compare skills: `candidate.metric`, or group by the field: `by = field`"
+        raise scope.fail(
+            "SK306", node.span, f"`{name}` is a field of one example, and a gate compares whole runs", hint
+        )
     _unknown_value(low, node)
 
 
@@ -305,26 +295,21 @@ def _unknown_value(low: Lowering, node: nodes.Reference) -> NoReturn:
         raise scope.fail("SK204", node.span, f"`{name}` is a module", f"write `{name}.name`")
     known = chain(() if scope.level is Level.RUN else scope.facts.columns, scope.metrics.names)
     if name in ("true", "false", "on", "off") and name not in scope.facts.broken:
-        raise scope.fail(
-            "SK204", node.span, f"there is no value `{name}`", "write the condition alone, or `not` before it"
-        )
+        hint = "write the condition alone, or `not` before it"
+        raise scope.fail("SK204", node.span, f"`{name}` is not a value", hint)
     raise scope.unknown("SK204", "name", name, node.span, known, ordered=True)
 
 
 def _no_skills(low: Lowering, span: Span, name: str) -> NoReturn:
-    hint = "a metric measures one rollout; compare skills in a gate"
-    raise low.scope.fail("SK306", span, f"a metric can't see `{name}`", hint)
+    message = f"a metric measures one rollout, so it can't read `{name}`"
+    raise low.scope.fail("SK306", span, message, "compare skills in a gate")
 
 
 def lower_member(low: Lowering, node: nodes.Member) -> Typed:
-    """Lower `state.metric`.
-
-    Raises:
-        Broken: it has none here; the error has been reported.
-    """
+    """Resolve `state.metric`."""
     scope, of = low.scope, node.of
     if not isinstance(of, nodes.Reference):
-        raise scope.fail("SK204", node.span, "only a state or a module has members", "write `candidate.metric`")
+        raise scope.fail("SK204", node.span, "only skills and modules have members", "write `candidate.metric`")
     if of.name in STATES:
         if scope.level is not Level.RUN:
             _no_skills(low, node.span, f"{of.name}.{node.name.text}")
@@ -341,9 +326,7 @@ def _metric_of(low: Lowering, node: nodes.Member) -> CheckedMetric:
     if scope.parameters is not None:
         if name in scope.metrics.names:
             hint = f"make it a parameter: `{name}: metric`"
-            raise scope.fail(
-                "SK213", node.name.span, f"`{name}` stands outside this body, which sees its parameters only", hint
-            )
+            raise scope.fail("SK213", node.name.span, f"`{name}` is not a parameter of this body", hint)
         metrics = [each for each, b in scope.parameters.items() if b.type == "metric"]
         raise scope.unknown("SK204", "metric", name, node.name.span, metrics)
     if name not in scope.metrics.names:
@@ -360,7 +343,6 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
     if module is None:
         if of.name in scope.facts.columns or of.name in scope.metrics.names:
             raise scope.fail("SK204", node.span, f"`{of.name}` has no members", f"write `{of.name}` alone")
-        # A state that does not exist is as likely as a module that is not used.
         known = [*(STATES if scope.level is Level.RUN else ()), *scope.module.uses]
         raise unknown_module(scope, of, known, "name")
     shown = f"{of.name}.{name}"
@@ -369,12 +351,12 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
     if name not in module.names():
         found, known = elsewhere(name, scope.module, module), module.names()
         raise scope.unknown("SK105", "name", name, node.name.span, known, owner=of.name, instead=found, ordered=True)
-    hint = "only what has parameters can be taken from another file"
-    raise scope.fail("SK112", node.span, f"`{shown}` has no meaning in this program", hint)
+    hint = "only metrics and gates with parameters can be used from another file"
+    raise scope.fail("SK112", node.span, f"`{shown}` can't be used in this program", hint)
 
 
 def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
-    """Report a module without a `use`, or with one under another name."""
+    """Report a module that is not used, or used under another name."""
     otherwise = use_first(of.name)
     return scope.unknown(
         "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=renamed(of.name, scope.module)

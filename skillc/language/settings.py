@@ -1,4 +1,4 @@
-"""Reading settings: the value behind `=` in a block, typed and in base units."""
+"""Read settings: the values of a block, typed and in base units."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import NoReturn
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter, Severity
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.units import UNITS, decimal, describe_unit
 from skillc.language.checked import Amount, Invocation, Items, Setting, Shares, Value, Word
-from skillc.language.forms import Form, SettingKind
+from skillc.language.forms import PLAIN_BLOCK, Form, SettingKind
 from skillc.language.statements import Classifier, SettingDeclaration
-from skillc.language.types import Broken, as_literal, bare
+from skillc.language.types import Broken, FileErrors, as_literal, bare
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source, Span
@@ -31,14 +30,15 @@ _PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
 
 
 class SettingReader:
-    """Reads settings of one source file."""
+    """Read settings of one file."""
 
     def __init__(self, report: Reporter, source: Source) -> None:
         self._report = report
         self._source = source
+        self._errors = FileErrors(report, source)
 
     def read_all(self, decl: Iterable[SettingDeclaration]) -> dict[str, Setting]:
-        """The settings by name; of those that are wrong it reports why, and leaves them out."""
+        """Read settings by name; report and leave out those with errors."""
         found: dict[str, Setting] = {}
         for each in decl:
             try:
@@ -48,11 +48,7 @@ class SettingReader:
         return found
 
     def read_value(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Value:
-        """A value of one of several shapes, wherever it is written.
-
-        Raises:
-            Broken: it has none of them, which was reported.
-        """
+        """Read a value of one of several forms."""
         return self._value(name, forms, node)[0]
 
     def _read(self, decl: SettingDeclaration) -> Setting:
@@ -64,13 +60,13 @@ class SettingReader:
         if node.value is None:
             form = next((f for f in forms if f.kind == "block"), None)
             if form is None or node.block is None:
-                self._fail(
-                    "SK219", decl.name.span, f"`{name}` has no value", f"write `{name} = ...`: {_choices(forms)}"
-                )
+                hint = f"write `{name} = ...`: {_choices(forms)}"
+                raise self._errors.add("SK219", decl.name.span, f"`{name}` has no value", hint)
             return self._setting(True, decl, self._block(form, node.block))
         value, form = self._value(name, forms, node.value)
         if node.block is not None and form.block is None:
-            self._fail("SK219", node.block.span, f"no block can follow this value of `{name}`", "remove the block")
+            message = f"this value of `{name}` takes no block"
+            raise self._errors.add("SK219", node.block.span, message, "remove the block")
         return self._setting(value, decl, self._block(form, node.block))
 
     def _setting(self, value: Value, decl: SettingDeclaration, block: Mapping[str, Setting]) -> Setting:
@@ -82,23 +78,21 @@ class SettingReader:
         classifier = Classifier(self._report, self._source, None, form.block or (), form.passes)
         return self.read_all(classifier.classify(block.statements).settings)
 
-    # ---- plain literals, passed on ----
+    # ---- literals that are passed on ----
 
     def _refuse_secret(self, decl: SettingDeclaration) -> None:
-        """What is passed on goes into the plan and the lock, where no key may stand."""
+        """Refuse a secret in a setting that is passed on: plan and lock contain its value."""
         if _SECRET.search(decl.name.text) and isinstance(decl.node.value, nodes.String | nodes.Text):
-            message = f"`{decl.name.text}` can't be written into a program"
-            self._fail("SK602", decl.node.value.span, message, 'write `key = env("NAME")`, and set that variable')
+            message = f"`{decl.name.text}` is a secret, which a program must not contain"
+            hint = 'write `key = env("NAME")`, and set that variable'
+            raise self._errors.add("SK602", decl.node.value.span, message, hint)
 
     def _passed(self, decl: SettingDeclaration) -> Setting:
         node = decl.node
-        block: dict[str, Setting] = {}
-        if node.block is not None:
-            classifier = Classifier(self._report, self._source, None, (), passes=True)
-            block = self.read_all(classifier.classify(node.block.statements).settings)
+        block = self._block(PLAIN_BLOCK, node.block)
         if node.value is None:
             if node.block is None:
-                self._fail("SK219", decl.name.span, f"`{decl.name.text}` has no value", "write `= ...` behind it")
+                raise self._errors.add("SK219", decl.name.span, f"`{decl.name.text}` has no value", "add `= ...`")
             return self._setting(True, decl, block)
         return self._setting(self._plain(node.value), decl, block)
 
@@ -114,15 +108,14 @@ class SettingReader:
                 return Word("none")
             quoted = f'"{node.name}"'
             fix = Fix(node.span, quoted, safe=False)
-            self._fail("SK317", node.span, f"`{node.name}` is no plain literal", f"write `{quoted}`", fix)
+            raise self._errors.add("SK317", node.span, f"`{node.name}` is not a literal", f"write `{quoted}`", fix=fix)
         amount = as_literal(self._report, self._source, node)
         if amount is None:
-            self._fail(
-                "SK317", node.span, "an expression can't be passed on", "write a number, a text, a list, `on` or `off`"
-            )
+            message, hint = "an expression can't be passed on", "write a number, a text, a list, `on` or `off`"
+            raise self._errors.add("SK317", node.span, message, hint)
         if amount.unit:
-            hint = f"write `{decimal(amount.value)}`; what is passed on has no units here"
-            self._fail("SK317", node.span, f"`{self._shown(node)}` is no plain literal", hint)
+            hint = f"write `{decimal(amount.value)}`: numbers are passed on without units"
+            raise self._errors.add("SK317", node.span, f"`{self._shown(node)}` is not a plain literal", hint)
         return amount
 
     # ---- values by form ----
@@ -131,7 +124,7 @@ class SettingReader:
         for form in forms:
             if _fits(form, node):
                 return self._formed(name, form, node), form
-        raise self._wrong(name, forms, node)
+        raise self._no_form(name, forms, node)
 
     def _formed(self, name: str, form: Form, node: nodes.Expression) -> Value:
         if isinstance(node, nodes.String | nodes.Text):
@@ -152,48 +145,42 @@ class SettingReader:
         assert amount is not None
         if bare(node) and form.unit:
             if not form.bare:
-                self._without_unit(name, form, node, amount)
+                raise self._missing_unit(name, form, node, amount)
             amount = Amount(amount.value, form.unit)
         if amount.unit != form.unit or (form.whole and not form.unit and not bare(node)):
             found = "a share" if not amount.unit and not bare(node) else describe_unit(amount.unit)
             wanted = describe_unit(form.unit)
-            self._fail("SK302", node.span, f"`{name}` takes {wanted}, not {found}", f"`{name}` is {form.describe()}")
+            message = f"`{name}` takes {wanted}, not {found}"
+            raise self._errors.add("SK302", node.span, message, f"`{name}` is {form.describe()}")
         if form.whole and amount.value.denominator != 1:
-            self._fail(
-                "SK315",
-                node.span,
-                f"`{name}` is a whole number",
-                f"write `{int(amount.value)}` or `{int(amount.value) + 1}`",
-            )
+            hint = f"write `{int(amount.value)}` or `{int(amount.value) + 1}`"
+            raise self._errors.add("SK315", node.span, f"`{name}` must be a whole number", hint)
         if form.low is not None and amount.value < form.low:
-            self._fail("SK315", node.span, f"`{name}` is at least {form.low}", None)
+            raise self._errors.add("SK315", node.span, f"`{name}` must be at least {form.low}")
         if form.high is not None and amount.value > form.high:
-            self._fail("SK315", node.span, f"`{name}` is at most {form.high}", None)
+            raise self._errors.add("SK315", node.span, f"`{name}` must be at most {form.high}")
         return amount
 
-    def _without_unit(self, name: str, form: Form, node: nodes.Expression, amount: Amount) -> NoReturn:
-        shown, start, end = decimal(amount.value), node.span.start, node.span.end
-        if form.unit == "$":
-            right, fix = f"${self._shown(node)}", Fix(Span(start, start), "$", safe=False)
-        elif form.unit == "s":
-            right, fix = f"{shown} min", Fix(Span(end, end), " min", safe=False)
-        elif form.unit == "bytes":
-            right, fix = f"{shown} MB", Fix(Span(end, end), " MB", safe=False)
-        else:
-            right, fix = f"{self._shown(node)} {form.unit}", Fix(Span(end, end), f" {form.unit}", safe=False)
-        self._report.add("SK314", self._source, node.span, f"`{name}` needs a unit", hint=f"write `{right}`", fix=fix)
-        raise Broken
+    def _missing_unit(self, name: str, form: Form, node: nodes.Expression, amount: Amount) -> Broken:
+        unit, place = _COMMON_UNITS.get(form.unit, form.unit), Span(node.span.end, node.span.end)
+        number = decimal(amount.value) if form.unit in _COMMON_UNITS else self._shown(node)
+        right, added = f"{number} {unit}", f" {unit}"
+        if unit == "$":
+            right, added, place = f"${number}", "$", Span(node.span.start, node.span.start)
+        fix = Fix(place, added, safe=False)
+        return self._errors.add("SK314", node.span, f"`{name}` needs a unit", f"write `{right}`", fix=fix)
 
     def _call(self, form: Form, node: nodes.Call) -> Invocation:
         given = node.arguments
         for argument in given:
             if argument.name is not None:
                 message = f"`{form.name}` takes no option `{argument.name.text}`"
-                self._fail("SK310", argument.span, message, f"write {form.describe()}")
+                raise self._errors.add("SK310", argument.span, message, f"write {form.describe()}")
         wanted = len(form.arguments)
         if len(given) < wanted or (len(given) > wanted and not form.many):
             takes = counted(wanted, "argument")
-            self._fail("SK310", node.span, f"`{form.name}` takes {takes}, not {len(given)}", f"write {form.describe()}")
+            message = f"`{form.name}` takes {takes}, not {len(given)}"
+            raise self._errors.add("SK310", node.span, message, f"write {form.describe()}")
         forms = (*form.arguments, *(form.arguments[-1:] * (len(given) - wanted)))
         values = tuple(
             self._value(form.name, (each,), argument.value)[0] for each, argument in zip(forms, given, strict=True)
@@ -205,15 +192,14 @@ class SettingReader:
         for part in node.parts:
             amount = as_literal(self._report, self._source, part)
             if amount is None or amount.unit not in ("", "examples"):
-                self._fail(
-                    "SK402", part.span, f"a part of `{name}` is a number, or a number of examples", "write `2 : 1 : 2`"
-                )
+                message = f"a part of `{name}` must be a number, or a number of examples"
+                raise self._errors.add("SK402", part.span, message, "write `2 : 1 : 2`")
             parts.append(amount)
         return Shares(tuple(parts))
 
-    # ---- what fits no form ----
+    # ---- values of no form ----
 
-    def _wrong(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Broken:
+    def _no_form(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Broken:
         from skillc.diagnostics.suggest import hyphenated_name
 
         wanted = _choices(forms)
@@ -230,23 +216,17 @@ class SettingReader:
             turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
             fix = Fix(node.span, turned) if turned else spelling_fix(node.name, node.span, listed)
         elif isinstance(node, nodes.Binary) and (whole := hyphenated_name(self._source, node.span, listed)) is not None:
-            self._report.add("SK022", self._source, node.span, whole.message, hint=whole.hint, fix=whole.fix)
-            raise Broken
+            return self._errors.add("SK022", node.span, whole.message, whole.hint, fix=whole.fix)
         elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
             functions = [form.name for form in forms if form.kind == "call"]
             hint = spelling_hint(node.function.name, [*functions, *listed]) or hint
         elif isinstance(node, nodes.String) and any(f.name == "env" for f in forms):
-            self._fail(
-                "SK602",
-                node.span,
-                f"`{name}` can't be written into a program",
-                'write `env("NAME")`, and set that variable',
-            )
-        self._report.add("SK313", self._source, node.span, f"`{name}` takes {wanted}", hint=hint, fix=fix)
-        return Broken()
+            message = f"`{name}` is a secret, which a program must not contain"
+            return self._errors.add("SK602", node.span, message, 'write `env("NAME")`, and set that variable')
+        return self._errors.add("SK313", node.span, f"`{name}` takes {wanted}", hint, fix=fix)
 
     def _meant(self, forms: tuple[Form, ...], node: nodes.Expression) -> str | None:
-        """The number or the ratio that was written in quotes or with other signs, as it is to be written."""
+        """The correct text of a number or a ratio that is written in quotes or with other signs."""
         for form in forms:
             if form.kind == "number" and isinstance(node, nodes.String):
                 return _unquoted(form, node.value)
@@ -285,15 +265,11 @@ class SettingReader:
     def _shown(self, node: nodes.Expression) -> str:
         return self._source.slice(node.span)
 
-    def _fail(self, code: str, span: Span, message: str, hint: str | None, fix: Fix | None = None) -> NoReturn:
-        self._report.add(code, self._source, span, message, hint=hint, fix=fix)
-        raise Broken
-
 
 def read_setting(setting: SettingKind, text: str) -> Value | Diagnostic:
-    """Read the value of one setting that is written outside of a program, as in `--set`.
+    """Read the value of one setting outside of a program, as in `--set`.
 
-    Shells give `$` and brackets a meaning, so they may be left out there, and so may any unit but that of a time.
+    `$`, brackets and all units except those of time are optional, because shells interpret `$` and brackets.
 
     Returns:
         The value, or the first error.
@@ -311,7 +287,7 @@ def read_setting(setting: SettingKind, text: str) -> Value | Diagnostic:
 
 
 def _fits(form: Form, node: nodes.Expression) -> bool:
-    """Whether a value has the outer shape of a form, so that any fault lies further in."""
+    """Whether a value has the outer shape of a form; its parts may still be wrong."""
     if isinstance(node, nodes.Reference):
         if form.kind == "switch":
             return node.name in _SWITCH
@@ -332,7 +308,7 @@ def _fits(form: Form, node: nodes.Expression) -> bool:
 
 
 def _unquoted(form: Form, text: str) -> str | None:
-    """What a text in quotes says, where that is a number of the form: `"1k"` as `1k`, `"3"` as `$3`."""
+    """The number of a form that a quoted text contains: `1k` for `"1k"`, `$3` for `"3"`."""
     found = _WRITTEN_NUMBER.fullmatch(text)
     if found is None:
         return None
@@ -349,19 +325,20 @@ def _unquoted(form: Form, text: str) -> str | None:
     if (form.whole and value.denominator != 1) or not (form.low or 0) <= value <= (form.high or value):
         return None
     if counts and not form.bare:
-        return f"{number}{word} {_UNITS_SHOWN.get(form.unit, form.unit)}"
+        return f"{number}{word} {_COMMON_UNITS.get(form.unit, form.unit)}"
     space = "" if counts or word == "%" else " "
     return f"{number}{space}{word}"
 
 
 _SCALES = {"": Fraction(1), "k": Fraction(1000), "M": Fraction(10**6)}
-_UNITS_SHOWN = {"s": "min", "bytes": "MB"}
+_COMMON_UNITS = {"s": "min", "bytes": "MB"}
+"""The unit that hints use for a base unit."""
 _SAMPLES = {"tokens": "1000", "$": "$3", "s": "90 min", "bytes": "2 GB"}
-"""Amounts that a program of people holds, for hints; a count of other things is 2."""
+"""Typical amounts for hints; a count of anything else is 2."""
 
 
 def _sample(form: Form) -> str:
-    """A value of a form, for a hint."""
+    """A sample value of a form, for a hint."""
     if form.kind == "number" and form.unit in _SAMPLES:
         return _SAMPLES[form.unit] + (" tokens" if form.unit == "tokens" and not form.bare else "")
     if form.kind == "number":
@@ -377,7 +354,7 @@ def _sample(form: Form) -> str:
 
 
 def _choices(forms: tuple[Form, ...]) -> str:
-    """What may stand there, for a message."""
+    """List the forms in a message."""
     found: list[str] = []
     for form in forms:
         found += [f"`{word}`" for word in form.words] if form.kind == "word" else [form.describe()]

@@ -52,10 +52,7 @@ class ColumnType:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentType:
-    """An argument that is not a value: `state`, `word`, `list`, `skill`, `claim`; `text` is its source text."""
-
-    kind: str
-    text: str = ""
+    """An argument that is not a value: a skill, a word, a list."""
 
 
 Type = NumberType | ConditionType | TextType | ColumnType | ArgumentType

@@ -1,4 +1,4 @@
-"""Completion: the parser determines the valid tokens, the tables and the program the names."""
+"""Completion: the parser determines which tokens may follow, the tables and the program which names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillc.gates.units import UNITS
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import FIELD_TYPES, STATES, Kind, kinds_in
-from skillc.language.links import fields_in, metrics_in, sections_in
+from skillc.language.links import fields_in, metrics_in
 from skillc.language.modules import Module
 from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
 from skillc.lsp.hover import builtin_text, setting_text
@@ -25,14 +25,14 @@ _PLURAL_UNITS = tuple(unit for unit in UNITS if f"{unit}s" not in UNITS and unit
 def completion(
     project: Project, analysis: Analysis, source: Source, offset: int, *, snippets: bool
 ) -> types.CompletionList:
-    """Return the completions at an offset.
+    """Everything that may be typed at a place.
 
     Args:
         project: the workspace.
-        analysis: supplies the names; may be of an earlier text.
-        source: the current text.
-        offset: the offset in it.
-        snippets: whether the editor supports snippets.
+        analysis: has the known names; it may be of a text from before the last changes.
+        source: the text as it is.
+        offset: the place in it.
+        snippets: whether the editor knows places to fill in.
     """
     cursor = cursor_at(source.text, offset)
     begins = cursor.start + 1 if cursor.section == "string" else cursor.start
@@ -125,7 +125,7 @@ def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
 
 
 def _shape(kind: Kind) -> str:
-    """Return the snippet of a kind's statement."""
+    """A kind's statement with places to fill in."""
     name = " ${1:name}" if kind.name == "required" else ""
     type_ = ": ${2:text}" if kind.type else ""
     if kind.expression:
@@ -142,12 +142,12 @@ def _shape(kind: Kind) -> str:
 
 
 def _behind(module: Module, kind: Kind, words: tuple[str, ...]) -> Iterator[Offer]:
-    """Offer what may follow the word of a kind: a predefined name, `for slow`."""
+    """Offer what may follow the word of a kind: a well-known name, `for slow`."""
     named = words[words.index(kind.word) + 1 :]
     if kind.word == "model" and not named:
         for role in ("target", "optimizer"):
             if role not in module.named("model"):
-                yield Offer(role, ITEM.Value, "a role that every compile needs", snippet=f'{role} = "$0"', rank=1)
+                yield Offer(role, ITEM.Value, "a role that every compile asks for", snippet=f'{role} = "$0"', rank=1)
     if not named:
         for name, about in kind.bare:
             if name not in module.named(kind.word):
@@ -224,7 +224,7 @@ def _referred(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
         if home.sections is not None:
             yield from (Offer(name, ITEM.Value, f"a heading of {home.key}") for name in home.sections)
             return
-        known = sections_in(home) if kind.word == "section" else home.named(kind.word)
+        known = home.all_sections if kind.word == "section" else home.named(kind.word)
         yield from (declared(each, ITEM.Value) for each in known.values())
         return
     own = cursor.words[-1] if cursor.words else ""

@@ -1,9 +1,9 @@
-"""The context of the cursor: what the parser accepts next, and the block, call or string around it."""
+"""The context of the cursor: what the parser accepts next, and in which block, call or string."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from skillc.language.forms import Form, SettingKind
@@ -16,12 +16,12 @@ _WORD = re.compile(r"[^\W\d]\w*\Z")
 _ATTEMPTS = 20
 _CONTEXT = 200_000
 
-StatementPart = Literal["words", "parameters", "type", "value", "string", "none"]
+Section = Literal["words", "parameters", "type", "value", "string", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class CallContext:
-    """A call around the cursor: the function's name, and the index or option of the argument."""
+class Call:
+    """A call around the cursor: the words before its `(`, and which argument the cursor is in."""
 
     function: tuple[str, ...]
     index: int
@@ -29,14 +29,14 @@ class CallContext:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockContext:
-    """The block around the cursor.
+class Place:
+    """The block around a place.
 
     Attributes:
-        kind: the word of the kind, empty at the top level; None for the block of a setting.
-        settings: the settings of the block.
-        passes: whether other settings are allowed too.
-        owner: the kind or setting with the block.
+        kind: the word of the kind, the empty word at the top; None behind a setting.
+        settings: what may be set here.
+        passes: whether any other name may be set too.
+        owner: the kind, or the setting whose block it is.
     """
 
     kind: str | None = ""
@@ -47,39 +47,40 @@ class BlockContext:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The context of an offset in an incomplete text.
+    """What is known of a place in a text that may break off there.
 
     Attributes:
-        start: the start of the word at the cursor.
-        word: the typed part of that word.
-        accepts: the kinds of tokens that are valid in its place.
-        section: the part of the statement; `string` inside quotes, `none` if nothing can be offered.
+        start: where the word begins that is being typed.
+        word: that word, as far as it is typed.
+        accepts: the grammar's names for what may come in its place.
+        section: the part of the statement; `string` inside quotes, `none` where there is nothing to offer.
         place: the block.
-        words: the words of the statement before its value, without the one at the cursor.
-        given: the names of earlier statements in the same block.
-        before: the words that dots join to the one at the cursor.
-        call: the innermost call.
+        words: the words of the statement before its value, without that which is being typed.
+        given: first words of the statements before it in the same block.
+        before: the words that a dot joins to the one that is being typed.
+        call: the innermost call around it.
+        value: the form of value that the setting or kind takes.
         last: the kind of the token before.
-        quoted: the typed part of the string, inside quotes.
-        parameters: of the statement, after them; None if it has none.
+        quoted: the start of the string, inside quotes.
+        parameters: of the statement, behind them; None where it has none.
     """
 
     start: int
     word: str = ""
     accepts: frozenset[str] = frozenset()
-    section: StatementPart = "none"
-    place: BlockContext = BlockContext()
+    section: Section = "none"
+    place: Place = Place()
     words: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
-    call: CallContext | None = None
+    call: Call | None = None
     last: str = ""
     quoted: str = ""
     parameters: tuple[str, ...] | None = None
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """Return the context of an offset. Never raises, whatever the text."""
+    """Find the context of a place. It never raises, whatever the text."""
     quoted, start = "", offset
     for match in opaque(text):
         if match.start() >= offset:
@@ -96,10 +97,10 @@ def cursor_at(text: str, offset: int) -> Cursor:
     prefix = _prefix(text, start)
     if prefix is None:
         return Cursor(start, text[start:offset])
-    chunk, read = prefix
-    cursor = _walk(chunk, read, start, text[start:offset])
+    shown, read = prefix
+    cursor = _walk(shown, read, start, text[start:offset])
     if quoted:
-        return replace(cursor, section="string", quoted=quoted)
+        return _replaced(cursor, section="string", quoted=quoted)
     return cursor
 
 
@@ -108,38 +109,37 @@ def _closed(string: str) -> bool:
 
 
 def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
-    """Parse the statement up to the cursor; statements with errors before it are left out."""
+    """What the parser makes of the statement before the cursor; those before it that are wrong are left out."""
     begins = max((a for a, _ in chunks(text) if a <= start), default=0)
-    # A name in the first column begins a chunk, unless it is the word at the cursor.
-    chunk = text[begins:start]
-    if len(chunk) > _CONTEXT:
+    # A name in the first column begins a chunk; here it is being typed.
+    shown = text[begins:start]
+    if len(shown) > _CONTEXT:
         return None
     for _ in range(_ATTEMPTS):
-        found = parse_prefix(chunk)
+        found = parse_prefix(shown)
         if isinstance(found, Derivation):
-            return chunk, found
-        chunk = _blank_error(chunk, found)
-        if not chunk:
+            return shown, found
+        shown = _repaired(shown, found)
+        if not shown:
             return None
     return None
 
 
-def _blank_error(chunk: str, failure: Failure) -> str:
-    """Replace the statement with the error with spaces; return an empty text if it is the last one."""
+def _repaired(shown: str, failure: Failure) -> str:
     at = failure.last.start if failure.at.kind in ("_END", "RBRACE", "$END") and failure.last else failure.at.start
-    first, last = statement_at(chunk, min(at, max(0, len(chunk) - 1)))
-    if last <= first or last >= len(chunk.rstrip()):
+    first, last = statement_at(shown, min(at, max(0, len(shown) - 1)))
+    if last <= first or last >= len(shown.rstrip()):
         return ""
-    return chunk[:first] + "".join(c if c == "\n" else " " for c in chunk[first:last]) + chunk[last:]
+    return shown[:first] + "".join(c if c == "\n" else " " for c in shown[first:last]) + shown[last:]
 
 
 # ---- tokens ---------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _OpenBracket:
+class _Frame:
     bracket: str
-    place: BlockContext
+    place: Place
     call: tuple[str, ...] = ()
     tokens: list[Token] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
@@ -149,39 +149,39 @@ class _OpenBracket:
 
 
 def _walk(text: str, prefix: Derivation, start: int, word: str) -> Cursor:
-    levels = [_OpenBracket("", BlockContext())]
+    frames = [_Frame("", Place())]
     for token in prefix.tokens:
-        level = levels[-1]
+        frame = frames[-1]
         if token.kind == "LBRACE":
-            levels.append(_OpenBracket("{", _inside(level.place, text, level.tokens)))
+            frames.append(_Frame("{", _inside(frame.place, text, frame.tokens)))
         elif token.kind in ("LPAR", "LSQB"):
-            levels.append(_OpenBracket("(" if token.kind == "LPAR" else "[", level.place, _called(text, level.tokens)))
+            frames.append(_Frame("(" if token.kind == "LPAR" else "[", frame.place, _called(text, frame.tokens)))
         elif token.kind in ("RBRACE", "RPAR", "RSQB"):
-            if len(levels) > 1:
-                levels.pop()
-                level.names += _head(text, level.tokens)[:1]
-                _take_parameters(levels[-1], level)
-            levels[-1].tokens.append(token.of_kind("GROUP"))
+            if len(frames) > 1:
+                frames.pop()
+                frame.names += _head(text, frame.tokens)[:1]
+                _take_parameters(frames[-1], frame)
+            frames[-1].tokens.append(token.of_kind("GROUP"))
         elif token.kind == "_END":
-            if level.tokens:
-                level.given.add(next(reversed(_head(text, level.tokens)), ""))
-            level.tokens, level.parameters = [], None
-        elif token.kind == "COMMA" and level.bracket in ("(", "["):
-            level.commas += 1
-            level.names += _head(text, level.tokens)[:1]
-            level.tokens = []
+            if frame.tokens:
+                frame.given.add(_last_word(text, frame.tokens))
+            frame.tokens, frame.parameters = [], None
+        elif token.kind == "COMMA" and frame.bracket in ("(", "["):
+            frame.commas += 1
+            frame.names += _head(text, frame.tokens)[:1]
+            frame.tokens = []
         else:
-            level.tokens.append(token)
-    return _located(text, prefix, levels, start, word)
+            frame.tokens.append(token)
+    return _located(text, prefix, frames, start, word)
 
 
-def _located(text: str, prefix: Derivation, levels: list[_OpenBracket], start: int, word: str) -> Cursor:
+def _located(text: str, prefix: Derivation, frames: list[_Frame], start: int, word: str) -> Cursor:
     last = prefix.tokens[-1].kind if prefix.tokens else ""
-    statement = next(level for level in reversed(levels) if level.bracket in ("", "{"))
+    statement = next(frame for frame in reversed(frames) if frame.bracket in ("", "{"))
     kinds = [token.kind for token in statement.tokens]
     words = _head(text, statement.tokens)
-    inner = levels[-1]
-    section: StatementPart = "words"
+    inner = frames[-1]
+    section: Section = "words"
     if "EQUAL" in kinds:
         section = "value"
     elif inner.bracket == "(" and statement is not inner:
@@ -193,24 +193,30 @@ def _located(text: str, prefix: Derivation, levels: list[_OpenBracket], start: i
         section = "value"
         words = ("use", *words)
     cursor = Cursor(start, word, prefix.accepts, section, statement.place, words, frozenset(statement.given))
-    called = next((f for f in reversed(levels) if f.bracket == "(" and f.call), None)
+    called = next((f for f in reversed(frames) if f.bracket == "(" and f.call), None)
     call = None
     if called is not None and section == "value":
         option = called.tokens[0] if len(called.tokens) > 1 and called.tokens[1].kind == "EQUAL" else None
-        call = CallContext(called.call, called.commas, text[option.start : option.end] if option else None)
+        call = Call(called.call, called.commas, text[option.start : option.end] if option else None)
     before = _before_dot(text, inner.tokens)
-    return replace(cursor, last=last, before=before, call=call, parameters=statement.parameters)
+    return _replaced(cursor, last=last, before=before, call=call, parameters=statement.parameters)
 
 
-def _take_parameters(statement: _OpenBracket, closed: _OpenBracket) -> None:
-    """Record the parameters of a statement, which are in parentheses before the `=`."""
+def _take_parameters(statement: _Frame, closed: _Frame) -> None:
+    """Parentheses before the `=` hold the parameters of the statement."""
     before = all(token.kind != "EQUAL" for token in statement.tokens)
     if before and closed.bracket == "(" and statement.bracket in ("", "{"):
         statement.parameters = tuple(closed.names)
 
 
+def _replaced(cursor: Cursor, **changes: object) -> Cursor:
+    from dataclasses import replace
+
+    return replace(cursor, **changes)  # type: ignore[arg-type]
+
+
 def _head(text: str, tokens: list[Token]) -> tuple[str, ...]:
-    """Return the leading words of a statement."""
+    """The words of a statement up to the first other token."""
     found = []
     for token in tokens:
         if token.kind != "NAME":
@@ -219,8 +225,13 @@ def _head(text: str, tokens: list[Token]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _last_word(text: str, tokens: list[Token]) -> str:
+    head = _head(text, tokens)
+    return head[-1] if head else ""
+
+
 def _called(text: str, tokens: list[Token]) -> tuple[str, ...]:
-    """Return the name directly before a `(`."""
+    """The name right before a `(`."""
     if not tokens or tokens[-1].kind != "NAME":
         return ()
     return (*_before_dot(text, tokens[:-1]), text[tokens[-1].start : tokens[-1].end])
@@ -238,8 +249,8 @@ def _before_dot(text: str, tokens: list[Token]) -> tuple[str, ...]:
 # ---- blocks ---------------------------------------------------------------------------------------
 
 
-def kind_of(place: BlockContext, words: tuple[str, ...]) -> Kind | None:
-    """Return the kind of a statement from its words, such as `trainable section rules`."""
+def kind_of(place: Place, words: tuple[str, ...]) -> Kind | None:
+    """The kind of a statement by its words, as in `trainable section rules`."""
     known = {} if place.kind is None else kinds_in(place.kind)
     settings = {setting.name for setting in place.settings}
     if words and words[0] in known and (len(words) > 1 or words[0] not in settings):
@@ -249,22 +260,22 @@ def kind_of(place: BlockContext, words: tuple[str, ...]) -> Kind | None:
     return None
 
 
-def setting_of(place: BlockContext, words: tuple[str, ...]) -> SettingKind | None:
-    """Return the setting that a statement sets."""
+def setting_of(place: Place, words: tuple[str, ...]) -> SettingKind | None:
+    """The setting that the words of a statement name."""
     return next((each for each in place.settings if words and each.name == words[-1]), None)
 
 
-def _inside(place: BlockContext, text: str, tokens: list[Token]) -> BlockContext:
+def _inside(place: Place, text: str, tokens: list[Token]) -> Place:
     words = _head(text, tokens)
     kind = kind_of(place, words)
     if kind is not None:
-        return BlockContext(kind.word, kind.settings or (), kind.passes, kind.word)
+        return Place(kind.word, kind.settings or (), kind.passes, kind.word)
     setting = setting_of(place, words)
     if setting is None:
-        return BlockContext(None, (), place.passes, words[-1] if words else "")
+        return Place(None, (), place.passes, words[-1] if words else "")
     values = [token for token in tokens if token.kind in ("NAME", "STRING", "TEXT")][len(words) :]
     form = _form(setting, text[values[0].start : values[0].end] if values else "")
-    return BlockContext(None, (form.block if form else None) or (), form.passes if form else False, setting.name)
+    return Place(None, (form.block if form else None) or (), form.passes if form else False, setting.name)
 
 
 def _form(setting: SettingKind, value: str) -> Form | None:

@@ -98,7 +98,7 @@ def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
         assert done.returncode == status, done.stdout + done.stderr
         said = done.stdout + done.stderr
         assert said.count("error[SK605]") == 1, said
-        assert f"{what} comes with skillc 0.5, so this version can't compile it" in said
+        assert f"{what} needs skillc 0.5; this version can't compile it" in said
 
 
 def test_a_library_for_a_later_version_is_clean(shop):

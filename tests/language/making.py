@@ -232,8 +232,6 @@ def _bare_value(form: Form) -> st.SearchStrategy[str]:
         case "call":
             arguments = st.tuples(*(_bare_value(each) for each in form.arguments))
             return arguments.map(lambda given: f"{form.name}({', '.join(given)})")
-        case "plain":
-            return st.one_of(strings(), numbers(), st.sampled_from(["on", "off", "none"]))
         case "block":
             return st.just("")
 

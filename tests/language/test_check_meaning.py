@@ -278,7 +278,7 @@ def test_the_default_loader_reads_beside_the_program(tmp_path: Path) -> None:
 def test_a_gate_that_keeps_is_no_gate_to_declare() -> None:
     found = run(program() + "\ngate rare for keep = candidate.correct > 10%\n")
     assert [(d.message, d.hint) for d in found.diagnostics if d.code == "SK201"] == [
-        ("`for keep` is nothing that a gate can be for", "write `for slow`")
+        ("a gate can't be for `keep`", "write `for slow`")
     ]
 
 

@@ -226,7 +226,7 @@ def test_a_circle_is_shown_in_a_few_names() -> None:
     lines = [f"metric m{i} = m{(i + 1) % 60}" for i in range(60)]
     messages = [d.message for d in run(program("\n".join(lines))).diagnostics if d.code == "SK212"]
     assert len(messages) == 1
-    assert messages[0].endswith("circle: `m0` → `m1` → `m2` → `m3` → `m4` → `m5` → `m6` → `m7` → ... → `m0`")
+    assert messages[0].endswith("circular metrics: `m0` → `m1` → `m2` → `m3` → `m4` → `m5` → `m6` → `m7` → ... → `m0`")
 
 
 def test_suggestions_come_to_an_end() -> None:

@@ -164,7 +164,7 @@ def later(checked: Checked) -> list[tuple[str, str]]:
     """What waits for a later version: the message and what it points at."""
     return [
         (
-            d.message.removesuffix(", so this version can't compile it"),
+            d.message.removesuffix("; this version can't compile it"),
             d.primary.source.slice(d.primary.span).split()[0],
         )
         for d in checked.diagnostics
@@ -175,22 +175,22 @@ def later(checked: Checked) -> list[tuple[str, str]]:
 def test_what_waits_for_a_later_version(root: Path) -> None:
     assert later(checked(root, "trivia")) == []
     assert later(checked(root, "alfworld")) == [
-        ("`rollout = environment` comes with skillc 0.5", "rollout"),
-        ("`load = on_demand` comes with skillc 0.5", "load"),
-        ("a second skill comes with skillc 0.5", "heat_and_cool"),
-        ("`load = on_demand` comes with skillc 0.5", "load"),
-        ("`reward` comes with skillc 0.5", "reward"),
-        ("`turns` comes with skillc 0.5", "turns"),
-        ("`opened` comes with skillc 0.5", "opened"),
-        ("`precision` comes with skillc 0.5", "precision"),
+        ("`rollout = environment` needs skillc 0.5", "rollout"),
+        ("`load = on_demand` needs skillc 0.5", "load"),
+        ("a second skill needs skillc 0.5", "heat_and_cool"),
+        ("`load = on_demand` needs skillc 0.5", "load"),
+        ("`reward` needs skillc 0.5", "reward"),
+        ("`turns` needs skillc 0.5", "turns"),
+        ("`opened` needs skillc 0.5", "opened"),
+        ("`precision` needs skillc 0.5", "precision"),
     ]
     assert [what for what, _ in later(checked(root, "replies"))] == [
-        "`judge` comes with skillc 0.5",
-        "`judge` comes with skillc 0.5",
-        "`flip_rate` comes with skillc 0.5",
+        "`judge` needs skillc 0.5",
+        "`judge` needs skillc 0.5",
+        "`flip_rate` needs skillc 0.5",
     ]
     spreadsheets = checked(root, "spreadsheets")
-    assert [what for what, _ in later(spreadsheets)] == ["`rollout = code` comes with skillc 0.5"]
+    assert [what for what, _ in later(spreadsheets)] == ["`rollout = code` needs skillc 0.5"]
     assert (spreadsheets.failed, spreadsheets.broken) == (True, False)
     sandbox = entity(spreadsheets, "task").settings["rollout"].block["sandbox"]
     assert sandbox.value == Word("bubblewrap")

@@ -66,7 +66,7 @@ CASES = (
         "a < x < b",
         program(f"gate g = {_CHAIN}"),
         "SK312",
-        "comparisons don't chain",
+        "comparisons can't be chained",
         _CHAIN,
         "write `0.2 < candidate.correct and candidate.correct < 0.9`",
         "0.2 < candidate.correct and candidate.correct < 0.9",

@@ -38,14 +38,14 @@ def test_a_circle_is_told_with_every_step(tmp_path: Path) -> None:
         c='use "./a.skill" as a\n' + MOST,
     )
     found = only(program(use='use "./a.skill" as first'), "SK103", tmp_path)
-    assert found.message == ("these files use each other in a circle: `a.skill` → `b.skill` → `c.skill` → `a.skill`")
+    assert found.message == ("circular use of files: `a.skill` → `b.skill` → `c.skill` → `a.skill`")
     assert found.primary.source.name == str(tmp_path / "c.skill")
     assert found.primary.source.slice(found.primary.span) == '"./a.skill"'
     assert [(label.source.name, label.source.slice(label.span), label.text) for label in found.secondary] == [
         (str(tmp_path / "a.skill"), '"./b.skill"', "`a.skill` uses `b.skill`"),
         (str(tmp_path / "b.skill"), '"./c.skill"', "`b.skill` uses `c.skill`"),
     ]
-    assert found.hint == "move what both need into a third file"
+    assert found.hint == "move the shared declarations into a third file"
 
 
 def test_a_file_that_uses_itself_and_one_that_uses_the_program(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_chain_of_files_has_an_end(tmp_path: Path) -> None:
         (tmp_path / f"f{i}.skill").write_text(f'language 1\nuse "f{i + 1}.skill" as next\n{MOST}')
     (tmp_path / "f300.skill").write_text("language 1\n")
     found = only(program(use='use "f0.skill" as f'), "SK121", tmp_path)
-    assert "is used by a chain of" in found.message
+    assert "is at the end of a chain of" in found.message
     assert run(program("gate g = f.most(correct)", use='use "f270.skill" as f'), tmp_path).diagnostics == ()
 
 
@@ -110,14 +110,14 @@ def test_files_in_folders_name_each_other_from_where_they_are(tmp_path: Path) ->
             "gate g = gates.strict(correct)",
             "SK204",
             "unknown module `gates`",
-            "`std.gates` is called `g` in this file",
+            "`std.gates` is used as `g` in this file",
         ),
         (
             'use "./lab.skill" as ours',
             "gate g = lab.most(correct)",
             "SK204",
             "unknown module `lab`",
-            "`lab.skill` is called `ours` in this file",
+            "`lab.skill` is used as `ours` in this file",
         ),
         ("", "gate g = strict(correct)", "SK205", "unknown function `strict`", "`strict` is in `std.gates`"),
         ("", "gate g = gates.strict(correct)", "SK204", "unknown module `gates`", "write `use std.gates`"),
@@ -129,7 +129,7 @@ def test_files_in_folders_name_each_other_from_where_they_are(tmp_path: Path) ->
             "unknown optimize `careful`",
             "`careful` is in `std.schedules`: write `schedules.careful`",
         ),
-        ("use std.judging", "metric m = judging.solves(reply)", "SK105", "is no function", "only metrics and gates"),
+        ("use std.judging", "metric m = judging.solves(reply)", "SK105", "is not a function", "only metrics and gates"),
         (
             "use std.judging",
             "metric m = judge(reply, judging.solve, model = target)",
@@ -140,8 +140,8 @@ def test_files_in_folders_name_each_other_from_where_they_are(tmp_path: Path) ->
         ("use lab", "", "SK111", "no package `lab` is installed", 'use "./lab.skill" as lab'),
         ("use stdd.gates", "", "SK111", "no package `stdd` is installed", "did you mean `std`?"),
         ("use no_such_thing.gates", "", "SK111", "no package `no_such_thing`", "install the distribution"),
-        ("use std", "", "SK104", "there is no module `std`", "there is `std.c"),
-        ("use std.gates.strict", "", "SK104", "there is no module `std.gates.strict`", ""),
+        ("use std", "", "SK104", "unknown module `std`", "valid options: `std.c"),
+        ("use std.gates.strict", "", "SK104", "unknown module `std.gates.strict`", ""),
     ],
 )
 def test_a_missing_name_is_found_where_it_is(
@@ -178,7 +178,10 @@ def test_two_modules_of_one_name_are_told_with_both_places(tmp_path: Path) -> No
     assert found.primary.source.slice(found.primary.span) == "gates"
     assert found.secondary[0].source.slice(found.secondary[0].span) == "use std.gates"
     written(tmp_path, std=MOST)
-    assert "which is the standard library" in only(program(use='use "std.skill" as std'), "SK108", tmp_path).message
+    assert (
+        "a reserved name: the standard library"
+        in only(program(use='use "std.skill" as std'), "SK108", tmp_path).message
+    )
 
 
 @pytest.mark.parametrize(
@@ -197,7 +200,7 @@ def test_two_modules_of_one_name_are_told_with_both_places(tmp_path: Path) -> No
         (
             "use std.gates\nuse std.gates as g",
             "gate a = gates.strict(correct)\ngate b = g.cures(correct)",
-            "are one module",
+            "are the same module",
         ),
     ],
 )

@@ -24,7 +24,7 @@ ERRORS = {
     "two goals": (
         program("goal other = f1(reply)"),
         "SK222",
-        "make one a metric, and join them: `goal score = 0.8 * a + 0.2 * b`",
+        "make one a metric, and combine them: `goal score = 0.8 * a + 0.2 * b`",
     ),
     "two settings of one name": (
         program("optimize { batch = 4; batch = 5 }"),
@@ -37,7 +37,7 @@ ERRORS = {
     "a section without a word in front": (
         program().replace("trainable section rules", "section rules"),
         "SK214",
-        "put one of `frozen`, `trainable`, `slow` in front",
+        "valid options: `frozen`, `trainable`, `slow`, before `section`",
     ),
     "a parameter without a type": (
         program("gate most(m) = candidate.m > 50%"),
@@ -49,7 +49,7 @@ ERRORS = {
         "SK306",
         "make it a metric: `metric m = exact_match(team)`, and write `candidate.m`",
     ),
-    "a gate's function in a metric": (program("metric m = regressed(correct)"), "SK306", "say it in a gate"),
+    "a gate's function in a metric": (program("metric m = regressed(correct)"), "SK306", "call it in a gate"),
     "an unbounded goal": (
         program(goal="tokens(reply)"),
         "SK304",
@@ -67,17 +67,17 @@ NOTES = {
     "a gate over an unbounded quantity": (
         program("gate g = latency(candidate) <= 2 * latency(incumbent)"),
         "SK504",
-        "it costs the whole validation split each time",
+        "each decision takes the whole validation split",
     ),
     "a metric that no gate or goal reads": (
         program("metric m = f1(reply)"),
         "SK409",
-        "it is measured and reported all the same",
+        "it is still measured and reported",
     ),
     "a limit that texts and limits keep": (
         program("gate g = tokens(candidate) <= 2k tokens"),
         "SK506",
-        "with all of them full, the skill has at most 508 tokens",
+        "with full sections, the skill has at most 508 tokens",
     ),
     "patience above the steps there are": (
         counted(program()).replace("epochs = 4", "epochs = 4; patience = 9 steps"),

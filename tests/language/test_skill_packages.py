@@ -132,9 +132,9 @@ def test_a_module_of_a_package_called_like_a_file_of_the_program(site: Path) -> 
     ("use", "message", "hint"),
     [
         ("use acme.gatez", "`acme-skills 1.2` has no module `acme.gatez`", "did you mean `acme.gates`?"),
-        ("use acme.zzz", "has no module `acme.zzz`", "there is `acme.gates`, `acme.judging.strict`"),
-        ("use acme.judging", "has no module `acme.judging`", "there is `acme.gates`"),
-        ("use acme", "`acme` is a package, and one of its modules is used", "there is `acme.gates`"),
+        ("use acme.zzz", "has no module `acme.zzz`", "valid options: `acme.gates`, `acme.judging.strict`"),
+        ("use acme.judging", "has no module `acme.judging`", "valid options: `acme.gates`"),
+        ("use acme", "`acme` is a package: use one of its modules", "valid options: `acme.gates`"),
     ],
 )
 def test_a_module_that_the_package_has_not(use: str, message: str, hint: str, site: Path) -> None:
@@ -153,7 +153,7 @@ def test_two_distributions_of_one_name(site: Path, tmp_path: Path, monkeypatch: 
     install(site, FILES)
     install(site, {"other_skills/gates.skill": MOST}, name="other", entry="acme = other_skills")
     found = only(program(use=USE), "SK114")
-    assert found.message.startswith("several distributions declare a package `acme`: ")
+    assert found.message.startswith("more than one distribution brings a package `acme`: ")
     assert "`acme-skills 1.2`" in found.message
     assert "`other 1.2`" in found.message
     assert found.hint == "uninstall all but one"
@@ -169,7 +169,7 @@ def test_a_package_called_std(site: Path) -> None:
     install(site, FILES, entry="std = acme_skills")
     assert run(program("gate g = gates.strict(correct)", use="use std.gates")).diagnostics == ()
     found = only(program(use="use std.judgin"), "SK115")
-    assert "nothing can be used of the package of `acme-skills 1.2`" in found.message
+    assert "hides the package of `acme-skills 1.2`" in found.message
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_an_entry_point_that_names_no_package(value: str, part: str, site: Path)
     install(site, FILES, entry=f"acme = {value}")
     found = only(program(use=USE), "SK117")
     assert part in found.message
-    assert (found.hint or "").startswith("its maintainer declares `acme = ")
+    assert (found.hint or "").startswith("its maintainer writes `acme = ")
 
 
 def test_a_wrong_entry_point_is_told_also_where_others_read_them_strictly(site: Path) -> None:
@@ -199,9 +199,9 @@ def test_a_wrong_entry_point_is_told_also_where_others_read_them_strictly(site: 
 
 def test_a_package_without_a_folder(site: Path, tmp_path: Path) -> None:
     install(site, {}, entry="acme = acme_skills")
-    assert "which is missing" in only(program(use=USE), "SK116").message
+    assert "which is not there" in only(program(use=USE), "SK116").message
     (site / "acme_skills.py").write_text(POISON)
-    assert "which is a file, not a folder" in only(program(use=USE), "SK116").message
+    assert "which is one file and no folder" in only(program(use=USE), "SK116").message
 
 
 def test_a_package_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_a_package_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             archive.write(path, path.relative_to(site).as_posix())
     monkeypatch.syspath_prepend(str(tmp_path / "acme.zip"))
     found = only(program(use=USE), "SK116")
-    assert "which is in an archive" in found.message
+    assert "which lies in an archive" in found.message
     assert found.hint == "install it again with pip, which unpacks it"
 
 
@@ -222,7 +222,7 @@ def test_a_package_in_several_folders(site: Path, tmp_path: Path, monkeypatch: p
     install(site, {})
     monkeypatch.syspath_prepend(str(tmp_path / "one"))
     monkeypatch.syspath_prepend(str(tmp_path / "two"))
-    assert "which is in several folders" in only(program(use=USE), "SK116").message
+    assert "which lies in several folders" in only(program(use=USE), "SK116").message
 
 
 def test_an_editable_installation_is_found_where_its_path_leads(
@@ -248,7 +248,7 @@ def test_a_damaged_installation_of_somebody_else_does_no_harm(site: Path) -> Non
 def test_a_file_of_a_package_with_errors(site: Path) -> None:
     install(site, {"acme_skills/gates.skill": "language 1\ngate ][\n"})
     found = only(program(CALL, use=USE), "SK106")
-    assert found.message == "`acme.gates` has errors, so that nothing of it can be used"
+    assert found.message == "`acme.gates` can't be used: it has errors"
     (site / "acme_skills" / "wrong.skill").write_text("language 1\ngate w(m: metric) = candidate.n\n")
     wrong = only(program("gate g = wrong.w(correct)", use="use acme.wrong"), "SK204")
     assert wrong.primary.source.name == str(site / "acme_skills" / "wrong.skill")
@@ -263,7 +263,7 @@ def test_a_package_calls_its_own_code_alone(site: Path) -> None:
     assert run(program("metric m = metrics.near(reply, 3)", use="use acme.metrics"), None).failed is False
     (site / "acme_skills" / "metrics.skill").write_text("language 1\n" + body.format("os"))
     found = only(program("metric m = metrics.near(reply, 3)", use="use acme.metrics"), "SK120")
-    assert found.message == "`os:near` is no part of the package `acme`"
+    assert found.message == "`os:near` is not part of the package `acme`"
     assert found.primary.source.name == str(site / "acme_skills" / "metrics.skill")
 
 

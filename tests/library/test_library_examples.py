@@ -37,7 +37,7 @@ def test_a_declaration_says_what_it_means_and_its_example_checks(declared):
     assert declared.doc.rstrip().endswith(".")
     assert declared.summary
     assert declared.signature.split("(")[0].split()[-1] == declared.name.partition(".")[2]
-    assert declared.text.startswith(declared.signature.split("(")[0].split()[0])
+    assert declared.source.startswith(declared.signature.split("(")[0].split()[0])
     assert declared.name in declared.example
     checked(declared.example)
 
