@@ -86,7 +86,7 @@ def test_the_folder_is_copied_into_the_project_and_nothing_else(project, agent, 
     done = run(path, "--to", agent)
     assert held(project / PROJECT[agent] / "route-tickets") == WHOLE
     assert f"{agent}  {PROJECT[agent]}/route-tickets   installed" in done.stdout
-    assert "is not there, so nothing says how this skill was tested" in done.stdout
+    assert "is missing, so the verdict on this skill is unknown" in done.stdout
     assert "is up to date" in run(path, "--to", agent).stdout
     assert [each.name for each in (project / PROJECT[agent]).iterdir() if not each.name.startswith(".")] == [
         "route-tickets"
@@ -299,8 +299,8 @@ def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_
     [
         (("tickets.skill", "--to", "hermes"), "Hermes Agent reads no skills of a project"),
         (("tickets.skill", "--to", "codex", "--user", "--project", "."), "can't be used together"),
-        (("tickets.skill", "--to", "codex", "--project", "nowhere"), "there is no folder `nowhere`"),
-        (("nothing.skill", "--to", "codex"), "there is no program `nothing.skill`"),
+        (("tickets.skill", "--to", "codex", "--project", "nowhere"), "folder `nowhere` does not exist"),
+        (("nothing.skill", "--to", "codex"), "program `nothing.skill` does not exist"),
     ],
 )
 def test_a_mistake_is_a_message(project, words, said):
@@ -312,8 +312,8 @@ def test_a_mistake_is_a_message(project, words, said):
 def test_a_skill_that_no_agent_loads_and_a_program_without_one_are_refused(project):
     skill = project / "skills/route-tickets/SKILL.md"
     broken = {
-        "not that of its folder": SKILL.replace("name: route-tickets", "name: other"),
-        "no agent loads": "no frontmatter\n",
+        "differs from its folder's": SKILL.replace("name: route-tickets", "name: other"),
+        "agents cannot load": "no frontmatter\n",
         "1024": SKILL.replace("Route a", "R" * 1025),
     }
     for said, text in broken.items():

@@ -1,4 +1,4 @@
-"""What became of each candidate and of each proposed edit, read from the history of a compiled skill."""
+"""`skillc history`: the fate of each candidate and proposed edit, from the history of a compiled skill."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.json_values import objects_in
 from skillc.run.history import read_history
+from skillc.text import counted
 
 Line = Mapping[str, JsonValue]
 
@@ -29,7 +30,7 @@ _STYLES = {"accepted": "green", "rejected": "red", "screened out": "red", "free 
 
 @dataclass(frozen=True, slots=True)
 class EditFate:
-    """A proposed edit in words, what became of it, and why, with its counts; an edit may have several fates."""
+    """A proposed edit, its fate, and the reason with its counts; an edit may have several fates."""
 
     edit: str
     fate: str
@@ -43,12 +44,11 @@ class DecisionSummary:
     Attributes:
         decision: its number in the run.
         place: such as `step 3/8`.
-        maker: `draft` or `edits`; empty for what neither made.
-        candidate: digest of the candidate, empty where a step had none.
+        maker: `draft` or `edits`; empty for neither.
+        candidate: digest of the candidate, empty for none.
         result: `accepted`, `rejected`, `undecided`, `beaten` or `empty`.
-        reason: why, in words.
-        goal: the candidate's mean, or its two bounds where the gate was decided early; None where it was not measured.
-        edits: each proposed edit of the step, once per fate.
+        goal: the candidate's mean, or its two bounds after an early decision; None if it was not measured.
+        edits: the proposed edits of the step, once per fate.
     """
 
     decision: int
@@ -63,17 +63,17 @@ class DecisionSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The decisions of one compile, in their order."""
+    """The decisions of one compile, in order."""
 
     run: str
     decisions: tuple[DecisionSummary, ...]
 
 
 def read_runs(path: Path) -> tuple[RunSummary, ...]:
-    """Return the runs in the history of a program or of a skill's folder, also those that were not delivered.
+    """Return the runs in the history of a program or of a skill's folder, including undelivered ones.
 
     Raises:
-        SkillcError: there is no history, or it cannot be read.
+        SkillcError: the history is missing or cannot be read.
     """
     paths = ArtifactPaths.of_folder(path)
     if not paths.history.is_file():
@@ -81,7 +81,7 @@ def read_runs(path: Path) -> tuple[RunSummary, ...]:
         paths = ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
     files = [each.history for each in (paths, paths.candidate) if each.history.is_file()]
     if not files:
-        raise SkillcError(f"there is no history `{paths.history}`", hint=f"`skillc compile {path}` writes it")
+        raise SkillcError(f"history `{paths.history}` does not exist", hint=f"`skillc compile {path}` writes it")
     lines = [line for file in files for line in read_history(file)]
     return tuple(
         RunSummary(name, tuple(map(_decided, group))) for name, group in groupby(lines, lambda e: str(e.get("run")))
@@ -119,7 +119,7 @@ def _fates(line: Line, result: str) -> Iterable[EditFate]:
 
 
 def history_json(runs: Iterable[RunSummary]) -> dict[str, object]:
-    """Return the object that `--json` prints."""
+    """Return the object that `history --json` prints."""
     return {"format_version": 1, "runs": [asdict(run) for run in runs]}
 
 
@@ -127,10 +127,8 @@ def history_table(runs: Iterable[RunSummary]) -> RenderableType:
     """Return a block per decision, with a row per edit."""
     parts: list[RenderableType] = []
     for run in runs:
-        count, accepted = len(run.decisions), sum(each.result == "accepted" for each in run.decisions)
-        parts.append(
-            Text(f"run {run.run[:_SHORT]}: {count} decision{'s' * (count != 1)}, {accepted} accepted", style="bold")
-        )
+        count, accepted = counted(len(run.decisions), "decision"), sum(d.result == "accepted" for d in run.decisions)
+        parts.append(Text(f"run {run.run[:_SHORT]}: {count}, {accepted} accepted", style="bold"))
         for each in run.decisions:
             parts += [Text(), _headline(each), *([Padding(_edits(each), (0, 0, 0, 2))] if each.edits else [])]
         parts.append(Text())
@@ -138,8 +136,8 @@ def history_table(runs: Iterable[RunSummary]) -> RenderableType:
 
 
 def _headline(each: DecisionSummary) -> Text:
-    told = [each.place, *([f"{each.maker} {each.candidate[:_SHORT]}"] if each.candidate else [])]
-    text = Text("  ".join(told) + "  ", style="bold")
+    candidate = f"{each.maker} {each.candidate[:_SHORT]}  " if each.candidate else ""
+    text = Text(f"{each.place}  {candidate}", style="bold")
     text.append(each.result, style=_STYLES.get(each.result, "yellow"))
     text.append(f": {each.reason}", style="not bold")
     if isinstance(each.goal, str | int | float):

@@ -1,6 +1,6 @@
-"""Copy a compiled skill to where an agent reads it, without overwriting what was changed there.
+"""Copy a compiled skill to an agent's folder, without overwriting changes made there.
 
-Beside an installed skill is a record, `.NAME.skillc.json`: digests of the files, and where they came from. It is in the
+Beside an installed skill is a record, `.NAME.skillc.json`, with the digests of the files and their origin. It is in the
 agent's folder, so that a clone of the project and another project of the same user see it too.
 """
 
@@ -30,7 +30,7 @@ from skillc.plan.lock import Lock, has_digest, read_lock
 Action = Literal["install", "update", "replace", "unchanged"]
 Contents = Mapping[str, bytes]
 
-# Seconds after which a copy that was never put in its place is taken for a killed process's.
+# Seconds after which an unfinished copy is considered abandoned by a killed process.
 _ABANDONED = 3600.0
 _SKIPPED = frozenset({"__pycache__", "node_modules"})
 
@@ -40,48 +40,40 @@ class Agent:
     """An agent and its folders of skills.
 
     Attributes:
-        title: its name for readers.
+        title: its display name.
         project: its folder below a project, None if it reads none.
-        user: variables that move its own folder, what is below such a folder, and the default below the home.
-        source: the page that says so.
+        default: its folder below the home.
+        variable: the variable that moves the folder, and the folder below its value.
     """
 
     title: str
     project: str | None
-    variable: str | None
-    below: str
     default: str
-    source: str
+    variable: tuple[str, str] | None = None
 
 
 AGENTS: Mapping[str, Agent] = {
-    "claude-code": Agent(
-        *("Claude Code", ".claude/skills", "CLAUDE_CONFIG_DIR", "skills", ".claude/skills"),
-        "https://code.claude.com/docs/en/skills",
-    ),
-    "codex": Agent(
-        *("Codex", ".agents/skills", None, "", ".agents/skills"),
-        "https://developers.openai.com/codex/skills",
-    ),
+    # https://code.claude.com/docs/en/skills
+    "claude-code": Agent("Claude Code", ".claude/skills", ".claude/skills", ("CLAUDE_CONFIG_DIR", "skills")),
+    # https://developers.openai.com/codex/skills
+    "codex": Agent("Codex", ".agents/skills", ".agents/skills"),
+    # https://opencode.ai/docs/skills
     "opencode": Agent(
-        *("opencode", ".opencode/skills", "XDG_CONFIG_HOME", "opencode/skills", ".config/opencode/skills"),
-        "https://opencode.ai/docs/skills",
+        "opencode", ".opencode/skills", ".config/opencode/skills", ("XDG_CONFIG_HOME", "opencode/skills")
     ),
-    "hermes": Agent(
-        *("Hermes Agent", None, "HERMES_HOME", "skills", ".hermes/skills"),
-        "https://hermes-agent.nousresearch.com/docs/user-guide/features/skills",
-    ),
+    # https://hermes-agent.nousresearch.com/docs/user-guide/features/skills
+    "hermes": Agent("Hermes Agent", None, ".hermes/skills", ("HERMES_HOME", "skills")),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """One place that a skill goes to.
+    """One destination of a skill.
 
     Attributes:
         agent: a key of `AGENTS`.
-        folder: of the skill there.
-        action: what installing does.
+        folder: of the installed skill.
+        action: the change.
     """
 
     agent: str
@@ -91,13 +83,13 @@ class InstallTarget:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What was installed, or would be.
+    """The result of an install or of its dry run.
 
     Attributes:
         skill: its name.
         source: its folder.
         verdict: of the lock, None without one.
-        notes: what the user should know.
+        notes: for the user.
     """
 
     skill: str
@@ -108,15 +100,15 @@ class Installed:
 
 
 class ChangedThereError(SkillcError):
-    """What is installed was changed, or is not skillc's.
+    """The installed files were changed, or were not installed by skillc.
 
     Attributes:
-        difference: from what is there to what would be installed, as unified diffs.
+        difference: from the present files to the new ones, as unified diffs.
     """
 
-    def __init__(self, message: str, shown: str) -> None:
+    def __init__(self, message: str, changes: str) -> None:
         super().__init__(message, hint="keep it and install elsewhere, or overwrite it with `--force`")
-        self.difference = shown
+        self.difference = changes
 
 
 def install_skill(
@@ -128,19 +120,19 @@ def install_skill(
     force: bool = False,
     dry_run: bool = False,
 ) -> Installed:
-    """Install a skill for some agents: for all of them or, if one place refuses it, for none.
+    """Install a skill for all given agents or, if one destination refuses it, for none.
 
     Args:
         path: a program, its folder, or the folder of a skill.
         agents: keys of `AGENTS`.
-        project: the project to install into, None for the user's own folders.
-        environment: variables that say where those are.
-        force: overwrite what was changed there.
-        dry_run: only say what would be done.
+        project: the project to install into, None for the user's folders.
+        environment: variables that locate the user's folders.
+        force: overwrite changed files.
+        dry_run: write nothing.
 
     Raises:
-        ChangedThereError: a place holds something else.
-        SkillcError: there is no such skill, or a place cannot be written.
+        ChangedThereError: a destination contains something else.
+        SkillcError: the skill does not exist, or a destination cannot be written.
     """
     paths = _skill_of(path)
     check_merged(paths)
@@ -148,27 +140,24 @@ def install_skill(
     _check_valid(paths, files)
     places = {agent: _place(agent, project, environment) for agent in agents}
 
-    def looked_at() -> tuple[InstallTarget, ...]:
+    def find_targets() -> tuple[InstallTarget, ...]:
         return tuple(_target(agent, place, paths, files, force=force) for agent, place in places.items())
 
     if not dry_run:
         for place in places.values():
             _recover(place / paths.name)
-    targets = looked_at()
+    targets = find_targets()
     if not dry_run:
-        _write([each for each in targets if each.action != "unchanged"], paths, files, looked_at)
+        _write([each for each in targets if each.action != "unchanged"], paths, files, find_targets)
     return Installed(paths.name, paths.folder, lock.verdict if lock else None, targets, _notes(paths, lock))
 
 
 def _notes(paths: ArtifactPaths, lock: Lock | None) -> tuple[str, ...]:
     if lock is None:
-        return (f"`{paths.lock}` is not there, so nothing says how this skill was tested",)
-    edited = [
-        str(path)
-        for name, path in paths.files.items()
-        if path == paths.skill and not has_digest(path.read_bytes(), lock.files.get(name))
-    ]
-    return tuple(f"`{path}` was edited since the compile, so the lock's test is of another text" for path in edited)
+        return (f"`{paths.lock}` is missing, so the verdict on this skill is unknown",)
+    if has_digest(paths.skill.read_bytes(), lock.files.get(paths.key(paths.skill))):
+        return ()
+    return (f"`{paths.skill}` was edited since the compile, so the test in the lock is of another text",)
 
 
 # ---- the skill ------------------------------------------------------------------------------------
@@ -181,15 +170,15 @@ def _skill_of(path: Path) -> ArtifactPaths:
     program = program_in(path)
     paths = ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
     if not paths.skill.is_file():
-        hint = f"`skillc compile {program}`; a skill of `--output` is named by its folder"
+        hint = f"run `skillc compile {program}`, or name the folder of a skill compiled with `--output`"
         if paths.candidate.skill.is_file():
             hint = f"the last one was not delivered: `skillc compile {program} --require none` delivers it"
-        raise SkillcError(f"`{program}` is not compiled: there is no `{paths.skill}`", hint=hint)
+        raise SkillcError(f"`{program}` is not compiled: `{paths.skill}` is missing", hint=hint)
     return paths
 
 
 def _files_of(folder: Path) -> Contents:
-    """Return the files of a skill by their paths, with `/`; hidden ones and caches are no part of it."""
+    """Return the files of a skill by their paths, with `/`, without hidden files and caches."""
     found = {}
     try:
         for place, folders, names in os.walk(folder):
@@ -199,7 +188,7 @@ def _files_of(folder: Path) -> Contents:
                 if name.startswith("."):
                     continue
                 if file.is_symlink() or not file.is_file():
-                    raise SkillcError(f"`{file}` is not a plain file", hint="put the file itself there")
+                    raise SkillcError(f"`{file}` is not a plain file", hint="replace it by a copy of the file")
                 found[file.relative_to(folder).as_posix()] = file.read_bytes()
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
@@ -210,12 +199,12 @@ def _check_valid(paths: ArtifactPaths, files: Contents) -> None:
     try:
         skill = from_skill_md(files[SKILL_FILE].decode("utf-8-sig"))
     except (SkillcError, UnicodeDecodeError) as problem:
-        raise SkillcError(f"`{paths.skill}` is no skill: {problem}") from problem
+        raise SkillcError(f"`{paths.skill}` is not a skill: {problem}") from problem
     problems = validate(skill.name, skill.about)
     if skill.name != paths.name:
-        problems.append(f"the name `{skill.name}` is not that of its folder")
+        problems.append(f"the name `{skill.name}` differs from its folder's")
     if problems:
-        raise SkillcError(f"no agent loads `{paths.skill}`: {problems[0]}", hint="fix its frontmatter")
+        raise SkillcError(f"agents cannot load `{paths.skill}`: {problems[0]}", hint="fix its frontmatter")
 
 
 # ---- the place ------------------------------------------------------------------------------------
@@ -225,65 +214,66 @@ def _place(agent: str, project: Path | None, environment: Mapping[str, str]) -> 
     """Return the folder of skills of an agent.
 
     Raises:
-        SkillcError: the agent has none, or a link leads out of the project.
+        SkillcError: the agent has none, or a link points out of the project.
     """
     known = AGENTS[agent]
     if project is None:
-        own = environment.get(known.variable, "") if known.variable is not None else ""
-        return Path(own, known.below) if own else _home(environment) / known.default
+        variable, below = known.variable or ("", "")
+        if environment.get(variable):
+            return Path(environment[variable], below)
+        home = environment.get("HOME") or environment.get("USERPROFILE")
+        if not home:
+            raise SkillcError("the home folder is unknown", hint="set `HOME`, or name a project with `--project`")
+        return Path(home) / known.default
     if known.project is None:
-        raise SkillcError(f"{known.title} reads no skills of a project", hint="install it for yourself with `--user`")
+        raise SkillcError(f"{known.title} reads no skills of a project", hint="install it with `--user`")
     if not project.is_dir():
-        raise SkillcError(f"there is no folder `{project}`")
+        raise SkillcError(f"folder `{project}` does not exist")
     place = project / known.project
     if not place.resolve().is_relative_to(project.resolve()):
         raise SkillcError(f"`{place}` is behind a link that leads out of `{project}`", hint="replace it by a folder")
     return place
 
 
-def _home(environment: Mapping[str, str]) -> Path:
-    home = environment.get("HOME") or environment.get("USERPROFILE")
-    if not home:
-        raise SkillcError("the home folder is not known", hint="set `HOME`, or name a project with `--project`")
-    return Path(home)
-
-
 def _target(agent: str, place: Path, paths: ArtifactPaths, files: Contents, *, force: bool) -> InstallTarget:
-    """Return what installing at a place does.
+    """Return the destination in one agent's folder, with the change that installing makes.
 
     Raises:
-        ChangedThereError: something else is there.
+        ChangedThereError: it contains something else.
     """
     folder = place / paths.name
     if folder.is_symlink():
         to = folder.readlink()
-        raise SkillcError(f"`{folder}` is a link to `{to}`", hint="remove the link; what it leads to is never written")
+        raise SkillcError(f"`{folder}` is a link to `{to}`", hint="remove the link; its target is never written")
     if folder.resolve() == paths.folder.resolve():
-        raise SkillcError(f"`{folder}` is the compiled skill itself", hint="there is nothing to install")
+        raise SkillcError(f"`{folder}` is the compiled skill itself", hint="no install is needed")
     if not folder.exists():
         return InstallTarget(agent, folder, "install")
     if not folder.is_dir():
         raise SkillcError(f"`{folder}` is a file", hint="remove it")
-    there, record = _files_of(folder), _record(folder)
-    if there == files and record.get("from") == _origin(paths, folder):
+    present, record, origin = _files_of(folder), _record(folder), _origin(paths, folder)
+    if present == files and record.get("from") == origin:
         return InstallTarget(agent, folder, "unchanged")
-    if force or there == files:
-        return InstallTarget(agent, folder, "replace" if there != files else "update")
-    shown = _differences(folder, there, files)
+    if force or present == files:
+        return InstallTarget(agent, folder, "replace" if present != files else "update")
+    recorded = str(record.get("from"))
     if not record:
-        raise ChangedThereError(f"`{folder}` was not installed by skillc and would be overwritten", shown)
-    digests = _digests(there)
-    if digests not in (record.get("files"), record.get("writing")):
-        raise ChangedThereError(f"`{folder}` was changed since it was installed and would be overwritten", shown)
-    origin = str(record.get("from"))
-    if origin != _origin(paths, folder) and not _is_gone(origin, folder):
-        message = f"`{folder}` was installed from another skill of that name, {_named(origin, folder)}"
-        raise ChangedThereError(message, shown)
-    return InstallTarget(agent, folder, "update")
+        problem = "was not installed by skillc and would be overwritten"
+    elif _digests(present) not in (record.get("files"), record.get("writing")):
+        problem = "was changed since it was installed and would be overwritten"
+    elif recorded != origin and not _is_gone(recorded, folder):
+        problem = f"was installed from another skill of that name, {_origin_name(recorded, folder)}"
+    else:
+        return InstallTarget(agent, folder, "update")
+    changes = "".join(
+        difference(str(folder / name), *(side.get(name, b"").decode(errors="replace") for side in (present, files)))
+        for name in sorted({*present, *files})
+    )
+    raise ChangedThereError(f"`{folder}` {problem}", changes)
 
 
 def _origin(paths: ArtifactPaths, folder: Path) -> str:
-    """Return where a skill comes from, by the path from where it goes; see `skillc/artifacts/owner.py`."""
+    """Return the path of a skill's source from its destination; see `skillc/artifacts/owner.py`."""
     return path_to(paths.folder, folder.parent)
 
 
@@ -291,19 +281,10 @@ def _is_gone(origin: str, folder: Path) -> bool:
     return not origin.startswith("sha256:") and not (folder.parent.resolve() / origin / SKILL_FILE).exists()
 
 
-def _named(origin: str, folder: Path) -> str:
+def _origin_name(origin: str, folder: Path) -> str:
     if origin.startswith("sha256:"):
         return "in a folder that the record does not name"
     return f"`{os.path.normpath(folder.parent.resolve() / origin)}`"
-
-
-def _differences(folder: Path, there: Contents, files: Contents) -> str:
-    """Return what installing would change, file by file."""
-    shown = []
-    for name in sorted({*there, *files}):
-        before, after = (side.get(name, b"").decode(errors="replace") for side in (there, files))
-        shown.append(difference(str(folder / name), before, after))
-    return "".join(shown)
 
 
 # ---- writing --------------------------------------------------------------------------------------
@@ -312,12 +293,17 @@ def _differences(folder: Path, there: Contents, files: Contents) -> str:
 def _write(
     targets: Sequence[InstallTarget], paths: ArtifactPaths, files: Contents, check: Callable[[], object]
 ) -> None:
-    """Copy a skill beside all its places, check the places again, then put each copy in its place in one step."""
+    """Copy a skill beside all destinations, check these again, then move each copy into place."""
     staged: list[tuple[InstallTarget, Path]] = []
     try:
         for target in targets:
             staged.append((target, _beside(target.folder, "new")))
-            _stage(staged[-1][1], files)
+            new = staged[-1][1]
+            new.parent.mkdir(parents=True, exist_ok=True)
+            new.mkdir()
+            for name, content in files.items():
+                (new / name).parent.mkdir(parents=True, exist_ok=True)
+                write_atomically(new / name, content)
         check()
         for target, new in staged:
             _swap(target, new, _origin(paths, target.folder), _digests(files))
@@ -328,16 +314,8 @@ def _write(
             shutil.rmtree(new, ignore_errors=True)
 
 
-def _stage(new: Path, files: Contents) -> None:
-    new.parent.mkdir(parents=True, exist_ok=True)
-    new.mkdir()
-    for name, content in files.items():
-        (new / name).parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(new / name, content)
-
-
 def _swap(target: InstallTarget, new: Path, origin: str, digests: Mapping[str, str]) -> None:
-    """Put a copy in the place of a skill. The record names the old and the new files while both may be there."""
+    """Move a copy into place. The record lists the old and the new files while either may be there."""
     folder, old = target.folder, _beside(target.folder, "old")
     record: dict[str, object] = {"format_version": 1, "from": origin, "files": digests}
     before = _record(folder).get("files")
@@ -351,14 +329,14 @@ def _swap(target: InstallTarget, new: Path, origin: str, digests: Mapping[str, s
             old.rename(folder)
         raise
     if before:
-        # Until the old skill is gone, so that a kill leaves nothing that looks like somebody's own.
+        # A kill before the old skill is removed must not leave files that look like the user's.
         _write_record(folder, {**record, "before": before})
     shutil.rmtree(old, ignore_errors=True)
     _write_record(folder, record)
 
 
 def _recover(folder: Path) -> None:
-    """Recover from a kill: put back a skill whose place is empty, and remove copies that nothing needs."""
+    """Recover from a kill: restore a skill whose place is empty, and remove unneeded copies."""
     if not folder.parent.is_dir() or folder.is_symlink():
         return
     record, now = _record(folder), time.time()
@@ -369,7 +347,7 @@ def _recover(folder: Path) -> None:
             elif _digests(_files_of(old)) in (record.get("files"), record.get("writing"), record.get("before")):
                 shutil.rmtree(old)
         for new in folder.parent.glob(f".{folder.name}.*.new"):
-            # A younger one may be another process's.
+            # A younger one may belong to a running process.
             if now - new.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(new)
     except OSError as problem:
@@ -401,7 +379,7 @@ def _write_record(folder: Path, record: Mapping[str, object]) -> None:
 
 
 def install_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
-    """Return the result for a program to read."""
+    """Return the object that `install --json` prints."""
     return {
         "format_version": 1,
         "skill": done.skill,
@@ -414,30 +392,19 @@ def install_json(done: Installed, *, dry_run: bool) -> dict[str, object]:
 
 
 def install_text(done: Installed, *, dry_run: bool) -> str:
-    """Return the result for people, a line for each place."""
-    said: Callable[[Action], str] = (_WOULD if dry_run else _DID).__getitem__
+    """Return the report for people, a line for each destination."""
+    would = "would be " if dry_run else ""
+    past = {"install": "installed", "update": "updated", "replace": "replaced"}
     width = max(len(each.agent) for each in done.targets)
-    lines = [f"{each.agent:<{width}}  {_shown(each.folder)}   {said(each.action)}" for each in done.targets]
-    return "\n".join([*(f"note: {note}" for note in done.notes), *lines])
+    lines = [f"note: {note}" for note in done.notes]
+    for each in done.targets:
+        action = would + past[each.action] if each.action in past else "is up to date"
+        lines.append(f"{each.agent:<{width}}  {_with_tilde(each.folder)}   {action}")
+    return "\n".join(lines)
 
 
-def _shown(folder: Path) -> str:
-    """Return a folder as a shell takes it, with `~` for the home."""
+def _with_tilde(folder: Path) -> str:
     try:
         return f"~/{folder.relative_to(Path.home()).as_posix()}"
     except (ValueError, RuntimeError):
         return str(folder)
-
-
-_DID: Mapping[Action, str] = {
-    "install": "installed",
-    "update": "updated",
-    "replace": "replaced",
-    "unchanged": "is up to date",
-}
-_WOULD: Mapping[Action, str] = {
-    "install": "would be installed",
-    "update": "would be updated",
-    "replace": "would be replaced",
-    "unchanged": "is up to date",
-}

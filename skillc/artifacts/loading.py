@@ -1,4 +1,4 @@
-"""From a program or a skill folder to a DSPy module with the best skill inside."""
+"""Load a program or a skill folder as a DSPy module with the compiled skill."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SUFFIX = ".skill"
 
 @dataclass(frozen=True, slots=True)
 class LoadedProgram:
-    """A program with its skill as it stands.
+    """A program with its present skill.
 
     Attributes:
         plan: the resolved program.
@@ -38,13 +38,13 @@ class LoadedProgram:
 
 
 def load(path: str | Path) -> dspy.Module:
-    """The module of a program (`tickets.skill`, or a folder with one program) or of a folder with a SKILL.md.
+    """Load the module of a program (`tickets.skill`, or a folder with one program) or of a folder with a SKILL.md.
 
-    A program answers with its own target model where DSPy has no LM configured. Before a first compile it holds the
-    initial skill, with a warning. A skill folder is imported: its module runs, and takes DSPy's configured LM.
+    A program uses its target model unless DSPy has an LM configured. Before its first compile it has the initial skill,
+    with a warning. A skill folder's module is imported and run, and uses DSPy's configured LM.
 
     Raises:
-        SkillcError: there is no such program, or it has errors.
+        SkillcError: the program does not exist or has errors.
     """
     from skillc.artifact_paths import ArtifactPaths
 
@@ -55,32 +55,32 @@ def load(path: str | Path) -> dspy.Module:
     if not found.compiled:
         candidate = ArtifactPaths.beside(found.root, found.plan.skill.artifact).candidate.skill
         what = f"the skill of `{place}` was not delivered" if candidate.exists() else f"`{place}` is not compiled yet"
-        warnings.warn(f"{what}; the module holds the initial skill", stacklevel=2)
+        warnings.warn(f"{what}; the module has the initial skill", stacklevel=2)
     return module_of(found)
 
 
 def program_in(place: Path) -> Path:
-    """The program that a path means: itself, or the one in a folder.
+    """Return the program at a path: the file, or the only one in a folder.
 
     Raises:
         SkillcError: there is none, or more than one.
     """
     if not place.is_dir():
         if not place.exists():
-            raise SkillcError(f"there is no program `{place}`")
+            raise SkillcError(f"program `{place}` does not exist")
         return place
     found = sorted(file for file in place.glob(f"*{SUFFIX}") if file.is_file())
     if len(found) != 1:
         count = "no program" if not found else "more than one program"
-        raise SkillcError(f"`{place}` holds {count}", hint="name the file: `tickets.skill`")
+        raise SkillcError(f"`{place}` contains {count}", hint="name the file: `tickets.skill`")
     return found[0]
 
 
 def load_program(path: Path) -> LoadedProgram:
-    """A program's plan, and its compiled skill in `skills` beside it.
+    """Load a program's plan, and its compiled skill in `skills` beside it.
 
     Raises:
-        SkillcError: the program or the skill cannot be read, has errors, or was left open by a merge.
+        SkillcError: the program or the skill cannot be read, has errors or unresolved conflicts.
     """
     from skillc.artifact_paths import ArtifactPaths
     from skillc.artifacts.owner import check_owner
@@ -103,7 +103,7 @@ def load_program(path: Path) -> LoadedProgram:
 
 
 def _lock(place: Path) -> Lock | None:
-    """The lock of a compiled skill; a skill may be shipped without one, and runs with a damaged one."""
+    """Return the lock of a compiled skill; one without a lock or with a damaged one can still run."""
     from skillc.plan.lock import read_lock
 
     try:
@@ -113,14 +113,14 @@ def _lock(place: Path) -> Lock | None:
 
 
 def module_of(loaded: LoadedProgram) -> dspy.Module:
-    """The module of a loaded program."""
+    """Return the module of a loaded program."""
     from skillc.document.skill import for_target
     from skillc.program.module import FallbackTarget, build_module
     from skillc.program.names import instructions
 
     plan = loaded.plan
-    told = instructions(plan.task, for_target(loaded.skill))
-    return build_module(plan.task, plan.skill.name, told, fallback=FallbackTarget(plan, loaded.root))
+    text = instructions(plan.task, for_target(loaded.skill))
+    return build_module(plan.task, plan.skill.name, text, fallback=FallbackTarget(plan, loaded.root))
 
 
 def _from_folder(folder: Path) -> dspy.Module:
@@ -131,7 +131,7 @@ def _from_folder(folder: Path) -> dspy.Module:
     check_merged(paths)
     file = paths.module
     if not file.exists():
-        raise SkillcError(f"there is no module `{file}` beside `{folder}`", hint="give the program instead")
+        raise SkillcError(f"`{folder}` has no module `{file}` beside it", hint="load the program instead")
     spec = importlib.util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
         raise SkillcError(f"`{file}` cannot be imported")

@@ -177,7 +177,7 @@ def doctor(
     from skillc.doctor.report import as_json as to_json
     from skillc.doctor.report import as_text, status_of
 
-    findings = _examine(program, models, settings, offline, no_calls)
+    findings = _examine(program, models, settings, offline=offline, no_calls=no_calls)
     if as_json:
         print_json(to_json(findings))
     else:
@@ -187,7 +187,7 @@ def doctor(
 
 
 def _examine(
-    program: Path | None, models: tuple[str, ...], settings: tuple[str, ...], offline: bool, no_calls: bool
+    program: Path | None, models: tuple[str, ...], settings: tuple[str, ...], *, offline: bool, no_calls: bool
 ) -> list[Finding]:
     import asyncio
 

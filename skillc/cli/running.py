@@ -78,12 +78,7 @@ def exit_status(compiled: Compiled) -> int:
 
 
 def run_compile(planned: Planned, estimated: Estimated, options: RunOptions) -> Compiled:
-    """Compile with progress on the console.
-
-    Raises:
-        ProgramError: the budget cannot pay.
-        SkillcError: another problem that the user can fix.
-    """
+    """Compile with progress on the console."""
     job = _job(planned, estimated, options)
     plan = planned.plan
     expected = expected_calls(estimated.bounds, own_method=plan.optimize.method == "skillc")
@@ -93,12 +88,7 @@ def run_compile(planned: Planned, estimated: Estimated, options: RunOptions) -> 
 
 
 def run_tidy(planned: Planned, estimated: Estimated, file: Path | None, options: RunOptions) -> TidyResult:
-    """Tidy the compiled skill, or the one in a file, with progress on the console.
-
-    Raises:
-        ProgramError: the budget cannot pay.
-        SkillcError: another problem that the user can fix.
-    """
+    """Tidy the compiled skill, or the one in a file, with progress on the console."""
     job = _job(planned, estimated, options)
     skill = skill_to_tidy(job, file)
     plan = planned.plan
@@ -118,11 +108,7 @@ def _job(planned: Planned, estimated: Estimated, options: RunOptions) -> Job:
 
 
 def run_sanity(planned: Planned, estimated: Estimated, options: RunOptions) -> SanityResult:
-    """Check with progress on the console whether feedback reaches the skill. Write nothing, cache no reply.
-
-    Raises:
-        SkillcError: a problem that the user can fix.
-    """
+    """Check with progress on the console whether feedback reaches the skill. Write nothing, cache no reply."""
     planned = plan_for_sanity(planned, estimated)
     plan = planned.plan
     facts = RunFacts(plan.budget.epochs, plan.budget)
@@ -131,11 +117,7 @@ def run_sanity(planned: Planned, estimated: Estimated, options: RunOptions) -> S
 
 
 def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
-    """Print the upper bound of the cost, and score skills with progress on the console.
-
-    Raises:
-        SkillcError: a problem that the user can fix.
-    """
+    """Print the upper bound of the cost, and score skills with progress on the console."""
     home, plan = planned.root / ".skillc", job.plan
     try:
         make_home(home)

@@ -157,8 +157,8 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Gues
     rest = [c for c in usable if not any(c is output for output in outputs)]
     texts = [c for c in rest if c.kind == "text" and c.mean_length >= _LONG_TEXT]
     group = chosen_group or next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
-    few = [c for c in rest if c not in texts and c is not group and _is_slice(c)]
-    sliced = next((c for c in few if _named(c, _SLICES)), None)
+    complete = [c for c in rest if c not in texts and c is not group and c.kind == "text" and c.empty == 0]
+    sliced = next((c for c in complete if 2 <= c.distinct <= _MOST_LABELS and _named(c, _SLICES)), None)
     chosen = [named[name] for name in dict.fromkeys(choice.inputs)]
     inputs = chosen or [c for c in texts if c is not chosen_group] or [c for c in rest if c is not group] or rest
     if not inputs:
@@ -248,10 +248,6 @@ def _labels(column: ColumnProfile) -> tuple[str, ...] | None:
 
 def _repeats(column: ColumnProfile) -> bool:
     return column.kind in ("text", "integer") and column.empty == 0 and 2 < column.distinct < column.rows
-
-
-def _is_slice(column: ColumnProfile) -> bool:
-    return column.kind == "text" and column.empty == 0 and 2 <= column.distinct <= _MOST_LABELS
 
 
 # ---- text -----------------------------------------------------------------------------------------
@@ -404,7 +400,7 @@ def _budget(guess: _Guess) -> str:
 
 
 def _counted(guess: _Guess) -> bool:
-    """Return whether the split is in numbers of examples: shares of so few may leave a side empty."""
+    """Return whether to split by counts, because shares of few examples may leave a side empty."""
     return 3 <= guess.outputs[0].rows < _SMALL and not guess.group
 
 

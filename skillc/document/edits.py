@@ -266,7 +266,7 @@ def _check_limits(before: Document, after: Document) -> None:
 # ---- rewriting ------------------------------------------------------------------------------------
 
 
-def rewrite(document: Document, section: str, text: str, rationale: str = "") -> EditedDocument:
+def rewrite(document: Document, section: str, text: str) -> EditedDocument:
     """Replace the whole text of a trainable or slow section.
 
     In a trainable section rules whose words do not change keep their id and rationale, and rules with the same words
@@ -276,7 +276,7 @@ def rewrite(document: Document, section: str, text: str, rationale: str = "") ->
     try:
         if old is None:
             raise Refusal(f"there is no section `{section}`")
-        new = _rewritten(document, old, text, rationale)
+        new = _rewritten(document, old, text)
         after = document.with_section(new)
         if after == document:
             raise Refusal(f"section `{new.name}` has this text already", repeats=True)
@@ -286,7 +286,7 @@ def rewrite(document: Document, section: str, text: str, rationale: str = "") ->
     return EditedDocument(after, (EditResult(True, f"rewrote {new.name}"),))
 
 
-def _rewritten(document: Document, old: Section, text: str, rationale: str) -> Section:
+def _rewritten(document: Document, old: Section, text: str) -> Section:
     if old.mode == "frozen":
         raise Refusal(f"section `{old.name}` is frozen")
     reason = hidden_character(text) or describe_unclosed(text)
@@ -304,7 +304,7 @@ def _rewritten(document: Document, old: Section, text: str, rationale: str) -> S
         if words in seen:
             continue
         seen.add(words)
-        rule = known.get(words) or Rule(new_id(old.name, clean, taken), clean, None, rationale)
+        rule = known.get(words) or Rule(new_id(old.name, clean, taken), clean)
         taken.add(rule.id)
         rules.append(replace(rule, text=clean, topic=topic, mark=block.mark))
     if not rules:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from skillc.fences import Fences, describe_unclosed
 
+_LEADING_BLANKS = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"(#{1,6})(?:[ \t]+(.*))?")
 _BULLET = re.compile(r"([ \t]*)([-*+]|\d{1,3}[.)])([ \t]+|$)(.*)", re.DOTALL)
@@ -49,13 +50,8 @@ class Refusal(Exception):  # noqa: N818
 
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text with any newlines; each tab before a line's text becomes four spaces."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    return [_untab(line) if line[:1] in " \t" else line for line in lines]
-
-
-def _untab(line: str) -> str:
-    body = line.lstrip(" \t")
-    return line[: len(line) - len(body)].replace("\t", "    ") + body
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _LEADING_BLANKS.sub(lambda blanks: blanks[0].replace("\t", "    "), text).split("\n")
 
 
 def trim(lines: list[str]) -> list[str]:
@@ -183,7 +179,10 @@ class _Items:
             self._item.append(self._cut(line))
             return
         if not line.strip():
-            self._blank()
+            if self._kind == "paragraph":
+                self._kind = "paragraph, blank"
+            if self._item:
+                self._item.append("")
             return
         indent = len(line) - len(line.lstrip(" "))
         inside = self._kind == "item" and indent >= self._marker + _INDENT
@@ -218,12 +217,6 @@ class _Items:
         first = " " * (space - 1) + mark[4] if space > 4 else mark[4]
         self._fences.code(first)
         self._item = [first]
-
-    def _blank(self) -> None:
-        if self._kind == "paragraph":
-            self._kind = "paragraph, blank"
-        if self._item:
-            self._item.append("")
 
     def _continue(self, line: str, inside: bool) -> None:
         fence = _FENCE.fullmatch(line) is not None

@@ -160,7 +160,7 @@ def _outline(body: str) -> tuple[str | None, list[tuple[str | None, str]]]:
     return title, [(head, "\n".join(trim(content))) for head, content in whole if trim(content)]
 
 
-def section_name(heading_text: str, taken: Collection[str] = ()) -> str:
+def section_name(heading_text: str, taken: Collection[str]) -> str:
     """Return a free name for a section with a heading: `When to use` becomes `when_to_use`."""
     return free_name(_slug(heading_text), taken)
 

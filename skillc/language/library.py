@@ -98,7 +98,7 @@ def installed_library() -> Library:
     for name in found:
         if name not in importable_names(found):
             why = "is the name of the standard library" if name == STD else "can't be written after `use`"
-            problems.append(f"`{name}` of {found[name][0].shown} {why}")
+            problems.append(f"`{name}` of {found[name][0].label} {why}")
             continue
         try:
             package = locate(name, found)

@@ -187,7 +187,7 @@ class Linker:
     def _no_standard(self, module: Module, path: tuple[nodes.Name, ...], shown: str, place: Span) -> Broken:
         known = [f"{STD}.{each}" for each in standard_names()]
         if claimed := self._loader.claims.get(STD):
-            message = f"`{STD}` is the standard library, and hides the package of {claimed[0].shown}"
+            message = f"`{STD}` is the standard library, and hides the package of {claimed[0].label}"
             return self._error("SK115", module, place, message, "ask its maintainer to rename the package")
         hint = spelling_hint(shown, known) or f"valid options: {listed(known)}"
         fix = spelling_fix(shown, place, known) if len(path) == 2 else None

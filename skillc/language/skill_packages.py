@@ -1,9 +1,8 @@
-"""Installed packages that carry `.skill` files: found by their entry point, without importing any of them.
+"""Installed packages with `.skill` files, found by their entry points without importing them.
 
-A distribution declares `acme = "acme_skills"` in the entry-point group `skillc.modules`: `use acme.gates` is then the
-file `gates.skill` in the folder of the Python package `acme_skills`, and `use acme.judging.strict` the file
-`judging/strict.skill`. Checking runs no third-party code, so the package must be one that can be found without its
-parent: a top-level one, laid out as a folder.
+A distribution declares `acme = "acme_skills"` in the entry-point group `skillc.modules`. Then `use acme.gates` is the
+file `gates.skill` in the folder of the Python package `acme_skills`, and `use acme.judging.strict` is
+`judging/strict.skill`. Checking runs no third-party code, so the package must be top-level and a folder.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _DEEPEST = 4
 
 
 class PackageError(SkillcError):
-    """A package that nothing can be used of; `code` is the diagnostic's."""
+    """An unusable package; `code` is the diagnostic's."""
 
     def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -37,15 +36,15 @@ class PackageError(SkillcError):
 
 @dataclass(frozen=True, slots=True)
 class PackageClaim:
-    """One entry of the group: the name that a distribution claims, and what it says stands behind it."""
+    """One entry of the group: the name that a distribution declares, and its value."""
 
     name: str
     value: str
     distribution: Distribution
 
     @property
-    def shown(self) -> str:
-        """The distribution, as a message says it."""
+    def label(self) -> str:
+        """The distribution in messages."""
         return f"`{_name(self.distribution)} {_version(self.distribution)}`"
 
 
@@ -54,9 +53,9 @@ class Package:
     """A package of `.skill` files.
 
     Attributes:
-        name: as `use` says it.
-        module: as Python imports it.
-        folder: where its files lie.
+        name: in `use`.
+        module: in Python.
+        folder: of its files.
         distribution: the distribution's name and version.
     """
 
@@ -66,51 +65,51 @@ class Package:
     distribution: str
 
     def modules(self) -> tuple[str, ...]:
-        """What `use` can say behind the name: `gates`, `judging.strict`; in order."""
+        """Return what `use` can name in the package, in order: `gates`, `judging.strict`."""
         return tuple(sorted(_modules(self.folder, "")))
 
 
 def claims() -> Mapping[str, tuple[PackageClaim, ...]]:
-    """All that installed distributions declare, by the name that they claim. A damaged one declares nothing."""
+    """Return the entries of all installed distributions by name; a damaged distribution has none."""
     found: dict[str, dict[str, PackageClaim]] = {}
     for distribution in _installed():
         for written, value in _entries(distribution):
             name = written.strip()
-            # A distribution that stands on the path twice is found twice, and the first is the one that is imported.
+            # Python imports the first of two copies of a distribution on the path.
             found.setdefault(name, {}).setdefault(_name(distribution).lower(), PackageClaim(name, value, distribution))
     return {name: tuple(by_distribution.values()) for name, by_distribution in sorted(found.items())}
 
 
 def locate(name: str, found: Mapping[str, tuple[PackageClaim, ...]]) -> Package:
-    """The package of a name.
+    """Return the package of a name.
 
     Raises:
         PackageError: none is installed, several are, or its entry point leads to no folder.
     """
     claimed = found.get(name, ())
     if not claimed:
-        hint = "install the distribution that brings it, in this environment"
+        hint = "install its distribution in this environment"
         raise PackageError("SK111", f"no package `{name}` is installed", hint=hint)
     if len(claimed) > 1:
-        both = joined([each.shown for each in claimed])
+        both = joined([each.label for each in claimed])
         raise PackageError(
-            "SK114", f"more than one distribution brings a package `{name}`: {both}", hint="uninstall all but one"
+            "SK114", f"several distributions declare a package `{name}`: {both}", hint="uninstall all but one"
         )
     claim = claimed[0]
     module = claim.value.strip()
     if not _IMPORTABLE.fullmatch(module):
-        message = f"the entry point of {claim.shown} names no package: {_why(claim)}"
+        message = f"the entry point of {claim.label} names no package: {_why(claim)}"
         raise PackageError("SK117", message, hint=_fix(claim))
     return Package(name, module, _folder(claim, module), f"{_name(claim.distribution)} {_version(claim.distribution)}")
 
 
 def importable_names(found: Mapping[str, tuple[PackageClaim, ...]]) -> list[str]:
-    """The claimed names that a `use` can say."""
+    """Return the declared names that a `use` can contain."""
     return [name for name in found if name != STD and _IMPORTABLE.fullmatch(name)]
 
 
 def package_of(module: str) -> Package | None:
-    """The package whose Python code a module is part of, for one that carries `.skill` files."""
+    """Return the package with `.skill` files that a Python module belongs to."""
     found = claims()
     for name in importable_names(found):
         if any(claim.value.strip() == module.partition(".")[0] for claim in found[name]):
@@ -124,15 +123,15 @@ def package_of(module: str) -> Package | None:
 def _installed() -> list[Distribution]:
     try:
         return list(distributions())
-    except Exception:  # a finder that somebody has put on the path
+    except Exception:  # Third-party finders may fail.
         return []
 
 
 def _entries(distribution: Distribution) -> Iterator[tuple[str, str]]:
-    """Names and values of the group, as they are written: the `importlib_metadata` of others refuses wrong ones."""
+    """Yield the raw names and values of the group; `importlib.metadata` would refuse invalid ones."""
     parser = ConfigParser(delimiters=("=",), strict=False, interpolation=None)
     parser.optionxform = str  # type: ignore[assignment]
-    # Somebody else's damaged installation is no reason to fail.
+    # A damaged distribution is skipped.
     try:
         text = distribution.read_text("entry_points.txt")
         if text is not None and GROUP in text:
@@ -169,14 +168,14 @@ def _why(claim: PackageClaim) -> str:
 
 def _fix(claim: PackageClaim) -> str:
     first = re.split(r"[^\w]", claim.value.strip())[0] or "its_package"
-    return f'its maintainer writes `{claim.name} = "{first}"`, a top-level package with the files in it'
+    return f'its maintainer declares `{claim.name} = "{first}"`, a top-level package with the files'
 
 
 def _folder(claim: PackageClaim, module: str) -> Path:
-    """Where the files lie: in the distribution's own folder, else where Python would find the package."""
+    """Return the folder of the files: in the distribution, else where Python finds the package."""
     try:
         place = claim.distribution.locate_file(module)
-        # The path of a distribution in an archive is no path of the file system.
+        # A distribution in an archive has another type of path.
         if isinstance(place, Path) and place.is_dir():
             return place
     except Exception:
@@ -185,20 +184,20 @@ def _folder(claim: PackageClaim, module: str) -> Path:
         spec = find_spec(module)
     except Exception:
         spec = None
-    brings = f"{claim.shown} brings `{claim.name}` as the package `{module}`"
+    declares = f"{claim.label} declares `{claim.name}` as the package `{module}`"
     if spec is None:
-        raise PackageError("SK116", f"{brings}, which is not there", hint="install it again")
+        raise PackageError("SK116", f"{declares}, which is missing", hint="install it again")
     if spec.submodule_search_locations is None:
-        hint = f"its maintainer makes it a folder, `{module}/__init__.py`"
-        raise PackageError("SK116", f"{brings}, which is one file and no folder", hint=hint)
+        hint = f"its maintainer turns it into a folder, `{module}/__init__.py`"
+        raise PackageError("SK116", f"{declares}, which is a file, not a folder", hint=hint)
     folders = [Path(each) for each in spec.submodule_search_locations if _is_folder(Path(each))]
     if not folders:
         hint = "install it again with pip, which unpacks it"
-        raise PackageError("SK116", f"{brings}, which lies in an archive", hint=hint)
+        raise PackageError("SK116", f"{declares}, which is in an archive", hint=hint)
     if len(folders) > 1:
         found = listed(folders, "and")
         raise PackageError(
-            "SK116", f"{brings}, which lies in several folders: {found}", hint="its maintainer gives it a folder alone"
+            "SK116", f"{declares}, which is in several folders: {found}", hint="its maintainer moves it to one folder"
         )
     return folders[0]
 
@@ -219,5 +218,5 @@ def _modules(folder: Path, prefix: str, depth: int = 0) -> Iterator[str]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # it may not be looked at
+    except OSError:  # No permission.
         return False

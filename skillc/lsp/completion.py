@@ -1,4 +1,4 @@
-"""Completion: the parser determines which tokens may follow, the tables and the program which names."""
+"""Completion: the parser determines the valid tokens, the tables and the program the names."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _PLURAL_UNITS = tuple(unit for unit in UNITS if f"{unit}s" not in UNITS and unit
 def completion(
     project: Project, analysis: Analysis, source: Source, offset: int, *, snippets: bool
 ) -> types.CompletionList:
-    """Everything that may be typed at a place.
+    """Return the completions at an offset.
 
     Args:
         project: the workspace.
-        analysis: has the known names; it may be of a text from before the last changes.
-        source: the text as it is.
-        offset: the place in it.
-        snippets: whether the editor knows places to fill in.
+        analysis: supplies the names; may be of an earlier text.
+        source: the current text.
+        offset: the offset in it.
+        snippets: whether the editor supports snippets.
     """
     cursor = cursor_at(source.text, offset)
     begins = cursor.start + 1 if cursor.section == "string" else cursor.start
@@ -125,7 +125,7 @@ def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
 
 
 def _shape(kind: Kind) -> str:
-    """A kind's statement with places to fill in."""
+    """Return the snippet of a kind's statement."""
     name = " ${1:name}" if kind.name == "required" else ""
     type_ = ": ${2:text}" if kind.type else ""
     if kind.expression:
@@ -142,12 +142,12 @@ def _shape(kind: Kind) -> str:
 
 
 def _behind(module: Module, kind: Kind, words: tuple[str, ...]) -> Iterator[Offer]:
-    """Offer what may follow the word of a kind: a well-known name, `for slow`."""
+    """Offer what may follow the word of a kind: a predefined name, `for slow`."""
     named = words[words.index(kind.word) + 1 :]
     if kind.word == "model" and not named:
         for role in ("target", "optimizer"):
             if role not in module.named("model"):
-                yield Offer(role, ITEM.Value, "a role that every compile asks for", snippet=f'{role} = "$0"', rank=1)
+                yield Offer(role, ITEM.Value, "a role that every compile needs", snippet=f'{role} = "$0"', rank=1)
     if not named:
         for name, about in kind.bare:
             if name not in module.named(kind.word):

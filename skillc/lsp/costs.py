@@ -1,7 +1,7 @@
-"""What share of a compile's spending a part of the program causes, by the estimates of `skillc plan`.
+"""Estimate the share of a compile's cost that a part of the program causes, with the estimates of `skillc plan`.
 
-It reads the data, so it runs beside the server's own work, kept for as long as nothing changes, and left out
-where it is not known. Nothing of the user's is run, and nothing is sent.
+This reads the data, so it runs in a thread, and results are cached until a file changes. It runs no user code and sends
+nothing.
 """
 
 from __future__ import annotations
@@ -27,21 +27,12 @@ if TYPE_CHECKING:
     from skillc.plan.schema import Plan
 
 DATA_LIMIT = 50_000_000
-"""Bytes of data that are read for a hover."""
+"""Maximum size of the data that is read for a hover, in bytes."""
+TABLE_HEADING = "estimated cost of a compile:"
 
 _KEPT = 16
 _FILES = ("source", "train", "validation", "test")
-_MEASURING = (
-    "baseline",
-    "rollout",
-    "screen",
-    "gate",
-    "slow update",
-    "tidy",
-    "search",
-    "final test",
-    "no skill",
-)
+_MEASURING = ("baseline", "rollout", "screen", "gate", "slow update", "tidy", "search", "final test", "no skill")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +50,21 @@ class Estimates:
         self._known: OrderedDict[tuple[object, ...], Costs | None] = OrderedDict()
 
     def of(self, analysis: Analysis) -> Costs | None:
-        """The costs of a program; None where they are not known. It may take as long as reading the data."""
+        """Return the costs of a program, None if unknown. May read the data, which can be slow."""
         key = (analysis.source.name, tuple(sorted(analysis.read.items())), _data_stamps(analysis))
         if key not in self._known:
-            self._known[key] = _reckoned(analysis)
+            self._known[key] = _estimate(analysis)
             while len(self._known) > _KEPT:
                 self._known.popitem(last=False)
         return self._known[key]
 
 
-def _reckoned(analysis: Analysis) -> Costs | None:
+def _estimate(analysis: Analysis) -> Costs | None:
     path = Path(analysis.source.name)
     if analysis.checked.failed or analysis.checked.library or not path.is_absolute():
         return None
-    if (
-        sum(stamp[1] for stamp in _data_stamps(analysis) if stamp is not None and isinstance(stamp[1], int))
-        > DATA_LIMIT
-    ):
+    sizes = (stamp[1] for stamp in _data_stamps(analysis) if stamp is not None)
+    if sum(size for size in sizes if isinstance(size, int)) > DATA_LIMIT:
         return None
     try:
         planned = plan_file(path, checked=analysis.checked, complete=False, every_model=False)
@@ -99,43 +88,39 @@ def _data_stamps(analysis: Analysis) -> tuple[Stamp, ...]:
     return tuple(found)
 
 
-# ---- what a symbol causes -------------------------------------------------------------------------
+# ---- shares of symbols ----------------------------------------------------------------------------
 
 
-def price_of(costs: Costs, role: str) -> str | None:
-    """What a model's tokens cost; None for a role that the plan does not have."""
+def describe_price(costs: Costs, role: str) -> str | None:
+    """Describe the price of a model; None for a role that is not in the plan."""
     if role not in costs.bounds.prices:
         return None
     price = costs.bounds.prices[role]
     if price is None:
-        return "nobody says what it costs"
+        return "price: unknown"
     if not (price.input or price.output or price.call):
-        return "it costs nothing"
+        return "price: free"
     each = f", and {figures.dollars(price.call)} a call" if price.call else ""
     sent, replied = figures.dollars(price.input), figures.dollars(price.output)
-    return f"a million tokens cost {sent} sent and {replied} received{each}"
+    return f"price of a million tokens: {sent} input, {replied} output{each}"
 
 
-def described(costs: Costs, symbol: Symbol) -> str | None:
-    """One line on what a part of the program causes, or a table for the program as a whole; None for no part."""
+def describe_cost(costs: Costs, symbol: Symbol) -> str | None:
+    """Describe the calls of a part of the program in one line, or of the whole program as a table."""
     if symbol.kind == "statement" and symbol.name in ("budget", "optimize", "task", "goal"):
-        return table(costs)
-    stages, what = _caused(costs, symbol)
-    if what is None:
-        return None
-    if not stages:
-        return what
-    return f"{what}: {_share(costs, stages)}"
+        return _table(costs)
+    stages, what = _stages_of(costs, symbol)
+    return f"{what}: {_share(costs, stages)}" if what and stages else what
 
 
-def _caused(costs: Costs, symbol: Symbol) -> tuple[tuple[Stage, ...], str | None]:
+def _stages_of(costs: Costs, symbol: Symbol) -> tuple[tuple[Stage, ...], str | None]:
     plan, name = costs.plan, symbol.name
     if symbol.kind == "gate":
         return _gate(costs, name)
     if symbol.kind in ("goal", "metric"):
         if all(metric.name != name for metric in plan.metrics):
             return (), None
-        return _named(costs, _MEASURING), "rollouts, on each of which it is measured"
+        return _named(costs, _MEASURING), "rollouts, each of which measures it"
     if symbol.kind == "model":
         return _of_role(costs, name)
     if symbol.kind == "section" and any(each.name == name and each.mode == "slow" for each in plan.skill.sections):
@@ -143,7 +128,7 @@ def _caused(costs: Costs, symbol: Symbol) -> tuple[tuple[Stage, ...], str | None
     if isinstance(symbol.origin, SettingKind) and symbol.origin.stages:
         stages = _named(costs, symbol.origin.stages)
         shown = listed([stage.name for stage in stages], "and")
-        return stages, f"{shown}, which it sizes" if stages else None
+        return stages, f"size of {shown}" if stages else None
     return (), None
 
 
@@ -153,7 +138,7 @@ def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
     if gate is None:
         return (), None
     if gate.stage == "text":
-        return (), "it is decided on the text alone: no call is made for it"
+        return (), "decided by the text alone, without calls"
     where = "the slow update" if gate.for_ == "slow" else "the gates"
     stages = _named(costs, ("slow update",) if gate.for_ == "slow" else ("gate", "tidy"))
     on = "the training batch" if gate.stage == "batch" else "validation"
@@ -167,8 +152,8 @@ def _of_role(costs: Costs, role: str) -> tuple[tuple[Stage, ...], str | None]:
         return (), None
     stages = tuple(stage for stage in costs.bounds.stages if stage.role == role)
     both = [stage.name for stage in costs.bounds.stages if stage.role in ("both", "all")]
-    besides = f", besides its part of {listed(both, 'and')}" if both else ""
-    return stages, f"what this model is asked{besides}" if stages else None
+    besides = f", without its part of {listed(both, 'and')}" if both else ""
+    return stages, f"calls of this model{besides}" if stages else None
 
 
 def _named(costs: Costs, names: Iterable[str]) -> tuple[Stage, ...]:
@@ -189,8 +174,8 @@ def _share(costs: Costs, stages: Iterable[Stage]) -> str:
     return f"{calls} and {figures.dollars(part.cost)} of {figures.dollars(whole.cost)} ({share})"
 
 
-def table(costs: Costs) -> str:
-    """The stages with their share of the estimate, as `skillc plan` would count them."""
+def _table(costs: Costs) -> str:
+    """Return the stages with their shares of the estimate."""
     whole = costs.bounds.estimate
     rows = ["| stage | calls | share | cost | share |", "|---|--:|--:|--:|--:|"]
     for stage in costs.bounds.stages:
@@ -199,4 +184,4 @@ def table(costs: Costs) -> str:
         cost = figures.percent(float(spent.cost / whole.cost)) if spent.cost is not None and whole.cost else ""
         rows.append(f"| {stage.name} | {spent.calls:,} | {calls} | {figures.dollars(spent.cost)} | {cost} |")
     rows.append(f"| all | {whole.calls:,} | | {figures.dollars(whole.cost)} | |")
-    return "about what a compile spends:\n\n" + "\n".join(rows)
+    return f"{TABLE_HEADING}\n\n" + "\n".join(rows)

@@ -1,9 +1,9 @@
-"""The context of the cursor: what the parser accepts next, and in which block, call or string."""
+"""The context of the cursor: what the parser accepts next, and the block, call or string around it."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from skillc.language.forms import Form, SettingKind
@@ -16,12 +16,12 @@ _WORD = re.compile(r"[^\W\d]\w*\Z")
 _ATTEMPTS = 20
 _CONTEXT = 200_000
 
-Section = Literal["words", "parameters", "type", "value", "string", "none"]
+StatementPart = Literal["words", "parameters", "type", "value", "string", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call around the cursor: the words before its `(`, and which argument the cursor is in."""
+class CallContext:
+    """A call around the cursor: the function's name, and the index or option of the argument."""
 
     function: tuple[str, ...]
     index: int
@@ -29,14 +29,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The block around a place.
+class BlockContext:
+    """The block around the cursor.
 
     Attributes:
-        kind: the word of the kind, the empty word at the top; None behind a setting.
-        settings: what may be set here.
-        passes: whether any other name may be set too.
-        owner: the kind, or the setting whose block it is.
+        kind: the word of the kind, empty at the top level; None for the block of a setting.
+        settings: the settings of the block.
+        passes: whether other settings are allowed too.
+        owner: the kind or setting with the block.
     """
 
     kind: str | None = ""
@@ -47,40 +47,39 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What is known of a place in a text that may break off there.
+    """The context of an offset in an incomplete text.
 
     Attributes:
-        start: where the word begins that is being typed.
-        word: that word, as far as it is typed.
-        accepts: the grammar's names for what may come in its place.
-        section: the part of the statement; `string` inside quotes, `none` where there is nothing to offer.
+        start: the start of the word at the cursor.
+        word: the typed part of that word.
+        accepts: the kinds of tokens that are valid in its place.
+        section: the part of the statement; `string` inside quotes, `none` if nothing can be offered.
         place: the block.
-        words: the words of the statement before its value, without that which is being typed.
-        given: first words of the statements before it in the same block.
-        before: the words that a dot joins to the one that is being typed.
-        call: the innermost call around it.
-        value: the form of value that the setting or kind takes.
+        words: the words of the statement before its value, without the one at the cursor.
+        given: the names of earlier statements in the same block.
+        before: the words that dots join to the one at the cursor.
+        call: the innermost call.
         last: the kind of the token before.
-        quoted: the start of the string, inside quotes.
-        parameters: of the statement, behind them; None where it has none.
+        quoted: the typed part of the string, inside quotes.
+        parameters: of the statement, after them; None if it has none.
     """
 
     start: int
     word: str = ""
     accepts: frozenset[str] = frozenset()
-    section: Section = "none"
-    place: Place = Place()
+    section: StatementPart = "none"
+    place: BlockContext = BlockContext()
     words: tuple[str, ...] = ()
     given: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
-    call: Call | None = None
+    call: CallContext | None = None
     last: str = ""
     quoted: str = ""
     parameters: tuple[str, ...] | None = None
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """Find the context of a place. It never raises, whatever the text."""
+    """Return the context of an offset. Never raises, whatever the text."""
     quoted, start = "", offset
     for match in opaque(text):
         if match.start() >= offset:
@@ -97,10 +96,10 @@ def cursor_at(text: str, offset: int) -> Cursor:
     prefix = _prefix(text, start)
     if prefix is None:
         return Cursor(start, text[start:offset])
-    shown, read = prefix
-    cursor = _walk(shown, read, start, text[start:offset])
+    chunk, read = prefix
+    cursor = _walk(chunk, read, start, text[start:offset])
     if quoted:
-        return _replaced(cursor, section="string", quoted=quoted)
+        return replace(cursor, section="string", quoted=quoted)
     return cursor
 
 
@@ -109,37 +108,38 @@ def _closed(string: str) -> bool:
 
 
 def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
-    """What the parser makes of the statement before the cursor; those before it that are wrong are left out."""
+    """Parse the statement up to the cursor; statements with errors before it are left out."""
     begins = max((a for a, _ in chunks(text) if a <= start), default=0)
-    # A name in the first column begins a chunk; here it is being typed.
-    shown = text[begins:start]
-    if len(shown) > _CONTEXT:
+    # A name in the first column begins a chunk, unless it is the word at the cursor.
+    chunk = text[begins:start]
+    if len(chunk) > _CONTEXT:
         return None
     for _ in range(_ATTEMPTS):
-        found = parse_prefix(shown)
+        found = parse_prefix(chunk)
         if isinstance(found, Derivation):
-            return shown, found
-        shown = _repaired(shown, found)
-        if not shown:
+            return chunk, found
+        chunk = _blank_error(chunk, found)
+        if not chunk:
             return None
     return None
 
 
-def _repaired(shown: str, failure: Failure) -> str:
+def _blank_error(chunk: str, failure: Failure) -> str:
+    """Replace the statement with the error with spaces; return an empty text if it is the last one."""
     at = failure.last.start if failure.at.kind in ("_END", "RBRACE", "$END") and failure.last else failure.at.start
-    first, last = statement_at(shown, min(at, max(0, len(shown) - 1)))
-    if last <= first or last >= len(shown.rstrip()):
+    first, last = statement_at(chunk, min(at, max(0, len(chunk) - 1)))
+    if last <= first or last >= len(chunk.rstrip()):
         return ""
-    return shown[:first] + "".join(c if c == "\n" else " " for c in shown[first:last]) + shown[last:]
+    return chunk[:first] + "".join(c if c == "\n" else " " for c in chunk[first:last]) + chunk[last:]
 
 
 # ---- tokens ---------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Frame:
+class _OpenBracket:
     bracket: str
-    place: Place
+    place: BlockContext
     call: tuple[str, ...] = ()
     tokens: list[Token] = field(default_factory=list)
     given: set[str] = field(default_factory=set)
@@ -149,39 +149,39 @@ class _Frame:
 
 
 def _walk(text: str, prefix: Derivation, start: int, word: str) -> Cursor:
-    frames = [_Frame("", Place())]
+    levels = [_OpenBracket("", BlockContext())]
     for token in prefix.tokens:
-        frame = frames[-1]
+        level = levels[-1]
         if token.kind == "LBRACE":
-            frames.append(_Frame("{", _inside(frame.place, text, frame.tokens)))
+            levels.append(_OpenBracket("{", _inside(level.place, text, level.tokens)))
         elif token.kind in ("LPAR", "LSQB"):
-            frames.append(_Frame("(" if token.kind == "LPAR" else "[", frame.place, _called(text, frame.tokens)))
+            levels.append(_OpenBracket("(" if token.kind == "LPAR" else "[", level.place, _called(text, level.tokens)))
         elif token.kind in ("RBRACE", "RPAR", "RSQB"):
-            if len(frames) > 1:
-                frames.pop()
-                frame.names += _head(text, frame.tokens)[:1]
-                _take_parameters(frames[-1], frame)
-            frames[-1].tokens.append(token.of_kind("GROUP"))
+            if len(levels) > 1:
+                levels.pop()
+                level.names += _head(text, level.tokens)[:1]
+                _take_parameters(levels[-1], level)
+            levels[-1].tokens.append(token.of_kind("GROUP"))
         elif token.kind == "_END":
-            if frame.tokens:
-                frame.given.add(_last_word(text, frame.tokens))
-            frame.tokens, frame.parameters = [], None
-        elif token.kind == "COMMA" and frame.bracket in ("(", "["):
-            frame.commas += 1
-            frame.names += _head(text, frame.tokens)[:1]
-            frame.tokens = []
+            if level.tokens:
+                level.given.add(next(reversed(_head(text, level.tokens)), ""))
+            level.tokens, level.parameters = [], None
+        elif token.kind == "COMMA" and level.bracket in ("(", "["):
+            level.commas += 1
+            level.names += _head(text, level.tokens)[:1]
+            level.tokens = []
         else:
-            frame.tokens.append(token)
-    return _located(text, prefix, frames, start, word)
+            level.tokens.append(token)
+    return _located(text, prefix, levels, start, word)
 
 
-def _located(text: str, prefix: Derivation, frames: list[_Frame], start: int, word: str) -> Cursor:
+def _located(text: str, prefix: Derivation, levels: list[_OpenBracket], start: int, word: str) -> Cursor:
     last = prefix.tokens[-1].kind if prefix.tokens else ""
-    statement = next(frame for frame in reversed(frames) if frame.bracket in ("", "{"))
+    statement = next(level for level in reversed(levels) if level.bracket in ("", "{"))
     kinds = [token.kind for token in statement.tokens]
     words = _head(text, statement.tokens)
-    inner = frames[-1]
-    section: Section = "words"
+    inner = levels[-1]
+    section: StatementPart = "words"
     if "EQUAL" in kinds:
         section = "value"
     elif inner.bracket == "(" and statement is not inner:
@@ -193,30 +193,24 @@ def _located(text: str, prefix: Derivation, frames: list[_Frame], start: int, wo
         section = "value"
         words = ("use", *words)
     cursor = Cursor(start, word, prefix.accepts, section, statement.place, words, frozenset(statement.given))
-    called = next((f for f in reversed(frames) if f.bracket == "(" and f.call), None)
+    called = next((f for f in reversed(levels) if f.bracket == "(" and f.call), None)
     call = None
     if called is not None and section == "value":
         option = called.tokens[0] if len(called.tokens) > 1 and called.tokens[1].kind == "EQUAL" else None
-        call = Call(called.call, called.commas, text[option.start : option.end] if option else None)
+        call = CallContext(called.call, called.commas, text[option.start : option.end] if option else None)
     before = _before_dot(text, inner.tokens)
-    return _replaced(cursor, last=last, before=before, call=call, parameters=statement.parameters)
+    return replace(cursor, last=last, before=before, call=call, parameters=statement.parameters)
 
 
-def _take_parameters(statement: _Frame, closed: _Frame) -> None:
-    """Parentheses before the `=` hold the parameters of the statement."""
+def _take_parameters(statement: _OpenBracket, closed: _OpenBracket) -> None:
+    """Record the parameters of a statement, which are in parentheses before the `=`."""
     before = all(token.kind != "EQUAL" for token in statement.tokens)
     if before and closed.bracket == "(" and statement.bracket in ("", "{"):
         statement.parameters = tuple(closed.names)
 
 
-def _replaced(cursor: Cursor, **changes: object) -> Cursor:
-    from dataclasses import replace
-
-    return replace(cursor, **changes)  # type: ignore[arg-type]
-
-
 def _head(text: str, tokens: list[Token]) -> tuple[str, ...]:
-    """The words of a statement up to the first other token."""
+    """Return the leading words of a statement."""
     found = []
     for token in tokens:
         if token.kind != "NAME":
@@ -225,13 +219,8 @@ def _head(text: str, tokens: list[Token]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _last_word(text: str, tokens: list[Token]) -> str:
-    head = _head(text, tokens)
-    return head[-1] if head else ""
-
-
 def _called(text: str, tokens: list[Token]) -> tuple[str, ...]:
-    """The name right before a `(`."""
+    """Return the name directly before a `(`."""
     if not tokens or tokens[-1].kind != "NAME":
         return ()
     return (*_before_dot(text, tokens[:-1]), text[tokens[-1].start : tokens[-1].end])
@@ -249,8 +238,8 @@ def _before_dot(text: str, tokens: list[Token]) -> tuple[str, ...]:
 # ---- blocks ---------------------------------------------------------------------------------------
 
 
-def kind_of(place: Place, words: tuple[str, ...]) -> Kind | None:
-    """The kind of a statement by its words, as in `trainable section rules`."""
+def kind_of(place: BlockContext, words: tuple[str, ...]) -> Kind | None:
+    """Return the kind of a statement from its words, such as `trainable section rules`."""
     known = {} if place.kind is None else kinds_in(place.kind)
     settings = {setting.name for setting in place.settings}
     if words and words[0] in known and (len(words) > 1 or words[0] not in settings):
@@ -260,22 +249,22 @@ def kind_of(place: Place, words: tuple[str, ...]) -> Kind | None:
     return None
 
 
-def setting_of(place: Place, words: tuple[str, ...]) -> SettingKind | None:
-    """The setting that the words of a statement name."""
+def setting_of(place: BlockContext, words: tuple[str, ...]) -> SettingKind | None:
+    """Return the setting that a statement sets."""
     return next((each for each in place.settings if words and each.name == words[-1]), None)
 
 
-def _inside(place: Place, text: str, tokens: list[Token]) -> Place:
+def _inside(place: BlockContext, text: str, tokens: list[Token]) -> BlockContext:
     words = _head(text, tokens)
     kind = kind_of(place, words)
     if kind is not None:
-        return Place(kind.word, kind.settings or (), kind.passes, kind.word)
+        return BlockContext(kind.word, kind.settings or (), kind.passes, kind.word)
     setting = setting_of(place, words)
     if setting is None:
-        return Place(None, (), place.passes, words[-1] if words else "")
+        return BlockContext(None, (), place.passes, words[-1] if words else "")
     values = [token for token in tokens if token.kind in ("NAME", "STRING", "TEXT")][len(words) :]
     form = _form(setting, text[values[0].start : values[0].end] if values else "")
-    return Place(None, (form.block if form else None) or (), form.passes if form else False, setting.name)
+    return BlockContext(None, (form.block if form else None) or (), form.passes if form else False, setting.name)
 
 
 def _form(setting: SettingKind, value: str) -> Form | None:

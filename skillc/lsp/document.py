@@ -1,4 +1,4 @@
-"""A document as a whole: its outline, what may be folded, the files that `use` leads to, and what each word is."""
+"""Requests about a whole document: outline, folding, links of `use`, semantic tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FOUND_LIMIT = 1_000
 
 
 def document_symbols(project: Project, analysis: Analysis) -> list[types.DocumentSymbol]:
-    """The tree of what a file declares."""
+    """Return the declarations of a file as a tree."""
     positions = project.positions(analysis.source)
     return list(_symbols(analysis.source, positions, analysis.work.program.statements))
 
@@ -87,7 +87,7 @@ def _symbol(
 
 
 def workspace_symbols(project: Project, query: str) -> list[types.WorkspaceSymbol]:
-    """What the programs of the workspace declare, where the query's characters occur in the name in their order."""
+    """Return declarations of the workspace whose names contain the characters of the query in order."""
     found: list[types.WorkspaceSymbol] = []
     for analysis in project.mentioning(""):
         for link in analysis.links:
@@ -108,12 +108,12 @@ def _matches(query: str, name: str) -> bool:
 
 
 def folding_ranges(project: Project, analysis: Analysis) -> list[types.FoldingRange]:
-    """Blocks, texts and runs of comments."""
+    """Return blocks, texts and groups of comments."""
     positions = project.positions(analysis.source)
     found: list[types.FoldingRange] = []
     for span, kind in _foldable(analysis):
         first, last = positions.position(span.start).line, positions.position(span.end).line
-        # The closing line stays in sight.
+        # The closing line stays visible.
         last -= kind is None
         if last > first:
             found.append(types.FoldingRange(first, last, kind=kind))
@@ -142,7 +142,7 @@ def _foldable(analysis: Analysis) -> Iterator[tuple[Span, types.FoldingRangeKind
 
 
 def document_links(project: Project, analysis: Analysis) -> list[types.DocumentLink]:
-    """Where `use` leads."""
+    """Return the files that `use` imports."""
     positions = project.positions(analysis.source)
     return [
         types.DocumentLink(positions.range(link.span), project.uri(link.symbol.file))
@@ -202,7 +202,7 @@ _OF_KIND: Mapping[str, tuple[str, int]] = {
 
 
 def semantic_tokens(project: Project, analysis: Analysis, within: Span | None = None) -> types.SemanticTokens:
-    """The tokens of a file, or of those parts that touch a span, coded as the protocol wants them."""
+    """Return the encoded tokens of a file, or those that touch a span."""
     positions = project.positions(analysis.source)
     data: list[int] = []
     line = character = 0
@@ -224,7 +224,7 @@ def semantic_tokens(project: Project, analysis: Analysis, within: Span | None = 
 
 
 def _distinct(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
-    """All tokens in the order of the file; where two overlap, the one that begins first, of those the longer."""
+    """Yield all tokens in order; of overlapping ones, the first, or else the longer."""
     found = [*_linked(analysis), *_comments(analysis), *_literals(analysis)]
     found.sort(key=lambda each: (each[0].start, -each[0].end))
     end = 0
@@ -248,7 +248,7 @@ def _linked(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
 
 
 def _path(analysis: Analysis, link: Link) -> Iterator[tuple[Span, str, int]]:
-    """`std.gates`: each of its words; the last may be the module's name too, and is given once."""
+    """Yield each word of a path such as `std.gates`."""
     start = link.span.start
     for word in analysis.source.slice(link.span).split("."):
         yield Span(start, start + len(word)), "namespace", 0
@@ -261,7 +261,7 @@ def _comments(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
 
 
 def _literals(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
-    """Strings, numbers with their units, and `use`. Texts are the editor's, which shows markdown in them."""
+    """Yield strings, numbers with units, and `use`. Texts are left to the editor, which highlights them as markdown."""
     before = ""
     for token in analysis.work.tokens:
         span = Span(token.start, token.end)

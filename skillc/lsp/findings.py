@@ -1,4 +1,4 @@
-"""What the checker finds, as an editor shows it: diagnostics, quick fixes and suppressions; and formatting as edits."""
+"""Diagnostics for an editor, quick fixes and suppressions; and formatting as edits."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lsprotocol import types
 
+from skillc.diagnostics import fixing
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
-from skillc.diagnostics.fixing import fix
 from skillc.errors import SkillcError
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax.source import Source, Span
@@ -24,13 +24,13 @@ _SEVERITIES = {
     Severity.NOTE: types.DiagnosticSeverity.Information,
 }
 UNUSED = frozenset({"SK045", "SK109", "SK409", "SK415", "SK416", "SK417", "SK418"})
-"""Codes for unused things, which an editor may draw faded."""
+"""Codes of unused declarations, which an editor may show faded."""
 
 
 class Findings:
     """The findings of every open program, by file.
 
-    Several programs may have findings in one file, so each program's are kept apart.
+    Several programs may have findings in the same file, so they are stored by program.
     """
 
     def __init__(self, project: Project) -> None:
@@ -58,11 +58,11 @@ class Findings:
         return self._put(name, {}) | {name}
 
     def users(self, name: str) -> list[str]:
-        """The open programs that were made from a file, itself first."""
+        """Return the open programs that use a file, the file itself first."""
         return sorted((main for main, read in self.read.items() if name in read), key=lambda main: (main != name, main))
 
     def of(self, name: str) -> list[types.Diagnostic]:
-        """All findings in a file, without duplicates."""
+        """Return all findings in a file, without duplicates."""
         found: list[types.Diagnostic] = []
         keys = set()
         mains = self._of.get(name, {})
@@ -107,7 +107,7 @@ def as_lsp(project: Project, diagnostic: Diagnostic) -> types.Diagnostic:
 
 
 def visible(source: Source, span: Span) -> Span:
-    """A span that can be seen: an empty one takes in a neighbour."""
+    """Return a visible span: extend an empty one to a neighbour."""
     if span.end == span.start:
         if span.end < len(source.text) and source.text[span.end] not in "\r\n":
             return Span(span.start, span.end + 1)
@@ -117,7 +117,7 @@ def visible(source: Source, span: Span) -> Span:
 
 
 def overlapping(project: Project, diagnostics: Iterable[Diagnostic], name: str, span: Span) -> list[Diagnostic]:
-    """The findings in a file that touch a span."""
+    """Return the findings in a file that touch a span."""
     return [
         each
         for each in diagnostics
@@ -145,7 +145,7 @@ def _unreadable(error: SkillcError) -> types.Diagnostic:
 
 
 def line_edits(positions: Positions, old: str, new: str) -> list[types.TextEdit]:
-    """Replacements of whole lines; none where the texts are equal."""
+    """Return replacements of whole lines; none if the texts are equal."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     offsets = [0]
     for line in before:
@@ -162,7 +162,7 @@ def line_edits(positions: Positions, old: str, new: str) -> list[types.TextEdit]
 
 
 KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll)
-REASON = "say why"
+REASON = "why it may stay"
 
 _SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")
 
@@ -176,33 +176,33 @@ def code_actions(
         project: the workspace.
         analysis: of the file.
         span: the selection.
-        only: the kinds of action that the editor asks for, or what they begin with.
+        only: the requested kinds of action, or prefixes of them.
     """
     wanted = tuple(only) if only is not None else None
     found: list[types.CodeAction] = []
     name = analysis.source.name
-    if _asked(types.CodeActionKind.QuickFix, wanted):
+    if _is_requested(types.CodeActionKind.QuickFix, wanted):
         for diagnostic in overlapping(project, analysis.checked.diagnostics, name, span):
             found += _quick_fixes(project, analysis, diagnostic)
-    if _asked(types.CodeActionKind.SourceFixAll, wanted):
-        found += _fix_all(project, analysis, asked=wanted is not None)
+    if _is_requested(types.CodeActionKind.SourceFixAll, wanted):
+        found += _fix_all(project, analysis, requested=wanted is not None)
     return found
 
 
-def _fix_all(project: Project, analysis: Analysis, *, asked: bool) -> Iterator[types.CodeAction]:
-    """Offer what `check --fix` does; unless asked for, only if there is more than one fix."""
+def _fix_all(project: Project, analysis: Analysis, *, requested: bool) -> Iterator[types.CodeAction]:
+    """Offer what `check --fix` does; unless requested, only if there are several fixes."""
     safe = [each for each in analysis.checked.diagnostics if each.fix is not None and each.fix.safe]
-    if len(safe) < (1 if asked else 2):
+    if len(safe) < (1 if requested else 2):
         return
-    fixed = fix(analysis.source, lambda source: project.analyse(source).checked)
+    fixed = fixing.fix(analysis.source, lambda source: project.analyse(source).checked)
     edits = line_edits(project.positions(analysis.source), analysis.source.text, fixed.source.text)
     if edits:
         edit = types.WorkspaceEdit(changes={project.uri(analysis.source.name): edits})
-        title = f"Mend all that can be mended safely ({len(fixed.applied)})"
+        title = f"Apply all safe fixes ({len(fixed.applied)})"
         yield types.CodeAction(title, types.CodeActionKind.SourceFixAll, edit=edit)
 
 
-def _asked(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
+def _is_requested(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
     if only is None:
         return True
     return any(not each or kind.value == each or kind.value.startswith(f"{each}.") for each in only)
@@ -210,27 +210,18 @@ def _asked(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
 
 def _quick_fixes(project: Project, analysis: Analysis, diagnostic: Diagnostic) -> Iterator[types.CodeAction]:
     shown = [as_lsp(project, diagnostic)]
-    mend = diagnostic.fix
-    if mend is not None:
-        yield types.CodeAction(
-            title=_title(diagnostic, mend),
-            kind=types.CodeActionKind.QuickFix,
-            diagnostics=shown,
-            is_preferred=mend.safe,
-            edit=_edit(project, analysis.source, mend),
-        )
-    quiet = suppression(analysis, diagnostic)
-    if quiet is not None:
-        yield types.CodeAction(
-            title=f"Let {diagnostic.code} stand here",
-            kind=types.CodeActionKind.QuickFix,
-            diagnostics=shown,
-            edit=_edit(project, analysis.source, quiet),
-        )
+    kind = types.CodeActionKind.QuickFix
+    if diagnostic.fix is not None:
+        title, edit = _title(diagnostic, diagnostic.fix), _edit(project, analysis.source, diagnostic.fix)
+        yield types.CodeAction(title, kind, shown, is_preferred=diagnostic.fix.safe, edit=edit)
+    comment = suppression(analysis, diagnostic)
+    if comment is not None:
+        title = f"Suppress {diagnostic.code} here"
+        yield types.CodeAction(title, kind, shown, edit=_edit(project, analysis.source, comment))
 
 
-def _title(diagnostic: Diagnostic, mend: Fix) -> str:
-    text = " ".join(mend.text.split())
+def _title(diagnostic: Diagnostic, fix: Fix) -> str:
+    text = " ".join(fix.text.split())
     hint = diagnostic.hint
     if hint is not None and not hint.endswith("?"):
         return hint[:1].upper() + hint[1:]
@@ -238,13 +229,11 @@ def _title(diagnostic: Diagnostic, mend: Fix) -> str:
 
 
 def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
-    """The comment that suppresses a finding; None for an error, and where no comment is possible."""
+    """Return the edit that suppresses a finding; None for an error, and inside a text."""
     if diagnostic.severity is Severity.ERROR:
         return None
     text = analysis.source.text
-    end = text.find("\n", diagnostic.primary.span.start)
-    end = len(text) if end < 0 else end
-    end = len(text[:end].rstrip("\r"))
+    end = len(text[: analysis.source.line_end(diagnostic.primary.span.start)].rstrip("\r"))
     if _in_text(text, end):
         return None
     comment = f"  # skillc: ignore[{diagnostic.code}] {REASON}"
@@ -254,7 +243,7 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
             known = _SUPPRESSION.match(item.text)
             if known is not None:
                 return Fix(Span(at + known.end(), at + known.end()), f", {diagnostic.code}", safe=False)
-            # The line's own comment follows.
+            # Insert it before the existing comment.
             return Fix(Span(at, at), f"{comment.lstrip()}  ", safe=False)
     return Fix(Span(end, end), comment, safe=False)
 
@@ -264,9 +253,9 @@ def _in_text(text: str, place: int) -> bool:
     return any(place < match.end() or match[0] == '"""' for match in texts)
 
 
-def _edit(project: Project, source: Source, mend: Fix) -> types.WorkspaceEdit:
-    text = mend.text.replace("\n", "\r\n") if "\r\n" in source.text else mend.text
-    edit = types.TextEdit(project.positions(source).range(mend.span), text)
+def _edit(project: Project, source: Source, fix: Fix) -> types.WorkspaceEdit:
+    text = fix.text.replace("\n", "\r\n") if "\r\n" in source.text else fix.text
+    edit = types.TextEdit(project.positions(source).range(fix.span), text)
     return types.WorkspaceEdit(changes={project.uri(source.name): [edit]})
 
 
@@ -274,7 +263,7 @@ def _edit(project: Project, source: Source, mend: Fix) -> types.WorkspaceEdit:
 
 
 def formatting(project: Project, analysis: Analysis) -> list[types.TextEdit]:
-    """The edits of a document; none where it has a form already, or mistakes that leave none to be found."""
+    """Return the edits that format a document; none if it is formatted, or has syntax errors."""
     from skillc.syntax.formatting import format_source
 
     if not analysis.readable:

@@ -1,4 +1,4 @@
-"""What an editor shows about a name: its declaration, documentation, meaning and cost; and the signature of a call."""
+"""Hover texts (declaration, documentation, meaning and cost of a name) and signature help."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from skillc.language.kinds import FIELD_TYPES, STATES, Kind
 from skillc.language.links import Symbol
 from skillc.language.modules import Module
 from skillc.language.statements import KindDeclaration
-from skillc.lsp.costs import Costs, price_of
-from skillc.lsp.costs import described as cost_of
-from skillc.lsp.cursor import Call, cursor_at, kind_of
+from skillc.lsp.costs import TABLE_HEADING, Costs, describe_cost, describe_price
+from skillc.lsp.cursor import CallContext, cursor_at, kind_of
 from skillc.lsp.workspace import Analysis
 from skillc.syntax import nodes
 from skillc.syntax.source import Source
@@ -32,14 +31,14 @@ def hover(analysis: Analysis, symbol: Symbol, costs: Costs | None = None) -> str
 
     Args:
         analysis: of the file with the name.
-        symbol: what the name refers to.
-        costs: of the program, where they are known.
+        symbol: the symbol of the name.
+        costs: of the program, if known.
     """
     parts = [part for part in _parts(analysis, symbol) if part]
-    if costs is not None and symbol.kind == "model" and (price := price_of(costs, symbol.name)):
+    if costs is not None and symbol.kind == "model" and (price := describe_price(costs, symbol.name)):
         parts.append(price)
-    if costs is not None and (cost := cost_of(costs, symbol)):
-        parts.append(cost if cost.startswith("about what") else f"*cost*: {cost}")
+    if costs is not None and (cost := describe_cost(costs, symbol)):
+        parts.append(cost if cost.startswith(TABLE_HEADING) else f"*cost*: {cost}")
     return "\n\n".join(parts) or None
 
 
@@ -54,8 +53,8 @@ def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
     elif isinstance(origin, Builtin):
         yield from _builtin(origin)
     elif isinstance(origin, BuiltinParameter):
-        needed = "" if origin.required else ", which may be left out"
-        yield f"option `{origin.name}` of `{symbol.owner}`{needed}; it takes a {origin.takes}"
+        optional = "" if origin.required else "optional "
+        yield f"{optional}option `{origin.name}` of `{symbol.owner}`: a {origin.takes}"
     elif isinstance(origin, nodes.Parameter):
         source = symbol.source
         yield _code(source.slice(origin.span)) if source is not None else None
@@ -89,7 +88,7 @@ def _declaration(analysis: Analysis, symbol: Symbol, decl: KindDeclaration) -> I
 
 
 def head(decl: KindDeclaration) -> str:
-    """A declaration without its block, shortened; a long text is left out."""
+    """Return a declaration without its block and long text, shortened."""
     node, source = decl.node, decl.source
     end = node.span.end
     if isinstance(node.value, nodes.Text):
@@ -106,10 +105,10 @@ def _metric(analysis: Analysis, decl: KindDeclaration) -> str | None:
     found = next((m for m in analysis.checked.metrics if m.declared and m.span == decl.span), None)
     if found is None:
         return None
-    low = "no bound below" if found.low is None else format_quantity(found.low, found.unit)
-    high = "no bound above" if found.high is None else format_quantity(found.high, found.unit)
-    what = "the goal, " if found.goal else ""
-    return f"{what}from {low} to {high}, on each rollout"
+    low = "no lower bound" if found.low is None else format_quantity(found.low, found.unit)
+    high = "no upper bound" if found.high is None else format_quantity(found.high, found.unit)
+    goal = "the goal, " if found.goal else ""
+    return f"{goal}from {low} to {high}, on each rollout"
 
 
 def _gate(analysis: Analysis, decl: KindDeclaration) -> str | None:
@@ -131,15 +130,15 @@ def _section(analysis: Analysis, decl: KindDeclaration) -> str | None:
     limit = entity.settings.get("limit")
     if limit is not None and isinstance(limit.value, Amount):
         return f"{used} of {int(limit.value.value)} tokens used"
-    return f"{used} tokens" if used else "begins empty"
+    return f"{used} tokens" if used else "initially empty"
 
 
 def _model(analysis: Analysis, decl: KindDeclaration) -> str | None:
     entity = _entity(analysis, decl)
     if entity is None:
         return None
-    role = f"the role `{entity.name}`"
-    return f"{role} is answered by {_value(entity.value)}" if entity.value is not None else role
+    role = f"role `{entity.name}`"
+    return f"{role}: {_value(entity.value)}" if entity.value is not None else role
 
 
 def _field(analysis: Analysis, decl: KindDeclaration) -> str | None:
@@ -149,8 +148,8 @@ def _field(analysis: Analysis, decl: KindDeclaration) -> str | None:
     column = entity.settings.get("column")
     name = column.value if column is not None and isinstance(column.value, str) else entity.name
     about = entity.settings.get("about")
-    told = f"{about.value}\n\n" if about is not None and isinstance(about.value, str) else ""
-    return f"{told}read from the column `{name}`"
+    text = f"{about.value}\n\n" if about is not None and isinstance(about.value, str) else ""
+    return f"{text}read from the column `{name}`"
 
 
 def _entity(analysis: Analysis, decl: KindDeclaration) -> Entity | None:
@@ -180,15 +179,15 @@ _MEANINGS: Mapping[str, Callable[[Analysis, KindDeclaration], str | None]] = {
 
 
 def setting_text(setting: SettingKind, owner: str) -> str:
-    """The reference text of a setting."""
+    """Return the reference text of a setting."""
     takes = " or ".join(dict.fromkeys(form.describe() for form in setting.forms))
-    default = f"; {setting.default_markdown} unless it is said" if setting.default_markdown else ""
+    default = f"; default: {setting.default_markdown}" if setting.default_markdown else ""
     return f"`{setting.name}` of `{owner}`: {setting.about}\n\ntakes {takes}{default}"
 
 
 def _setting(analysis: Analysis, symbol: Symbol, setting: SettingKind) -> Iterator[str | None]:
     yield setting_text(setting, symbol.owner)
-    # Several blocks may have a setting of this name; the value is shown if there is only one.
+    # Several blocks may have a setting of this name; show the value if there is only one.
     found = [
         each.settings[setting.name]
         for entity in analysis.checked.entities
@@ -196,7 +195,7 @@ def _setting(analysis: Analysis, symbol: Symbol, setting: SettingKind) -> Iterat
         if each.kind == symbol.owner and setting.name in each.settings
     ]
     if len(found) == 1:
-        yield f"here {_value(found[0].value)}"
+        yield f"value here: {_value(found[0].value)}"
 
 
 def _kind(analysis: Analysis, symbol: Symbol, kind: Kind) -> Iterator[str | None]:
@@ -207,18 +206,18 @@ def _kind(analysis: Analysis, symbol: Symbol, kind: Kind) -> Iterator[str | None
     entity = next((e for e in analysis.checked.entities if e.kind == kind.word and e.name is None), None)
     if kind.word not in ("optimize", "budget") or entity is None:
         return
-    rows = ["| setting | in effect | |", "|---|---|---|"]
+    rows = ["| setting | value | |", "|---|---|---|"]
     for setting in kind.settings or ():
-        stands: Setting | None = entity.settings.get(setting.name)
-        value = _value(stands.value) if stands is not None else setting.default_text or "-"
-        rows.append(f"| `{setting.name}` | {value.replace('|', '&#124;')} | {'said' if stands else ''} |")
+        given: Setting | None = entity.settings.get(setting.name)
+        value = _value(given.value) if given is not None else setting.default_text or "-"
+        rows.append(f"| `{setting.name}` | {value.replace('|', '&#124;')} | {'set here' if given else 'default'} |")
     yield "\n".join(rows)
 
 
 def builtin_text(builtin: Builtin) -> str:
-    """The reference text of a function."""
+    """Return the reference text of a function."""
     where = {Level.EXAMPLE: "in metrics", Level.RUN: "in gates"}.get(builtin.level or Level.LITERAL, "anywhere")
-    since = f"; runs from skillc {builtin.since} on" if builtin.since != "0.1" else ""
+    since = f"; requires skillc {builtin.since}" if builtin.since != "0.1" else ""
     return f"{builtin.about}\n\n{where}{since}"
 
 
@@ -235,11 +234,11 @@ def _module(module: Module) -> Iterator[str | None]:
     yield f"module `{module.shown}`"
     names = module.names()
     if names:
-        yield f"it has {listed(names, most=20)}"
+        yield f"members: {listed(names, most=20)}"
 
 
 def signature(decl: KindDeclaration) -> str:
-    """How a function of the program is declared, without its body."""
+    """Return the signature of a function of the program."""
     parts = [_parameter(decl.source, each) for each in decl.node.parameters or ()]
     name = decl.name.text if decl.name is not None else ""
     return f"{name}({', '.join(parts)})"
@@ -250,7 +249,7 @@ def _parameter(source: Source, parameter: nodes.Parameter) -> str:
 
 
 def _value(value: Value) -> str:
-    """A value in base units, as a program would write it."""
+    """Return a value in base units, in the syntax of programs."""
     if isinstance(value, bool):
         return f"`{'on' if value else 'off'}`"
     if isinstance(value, Amount):
@@ -270,8 +269,8 @@ def _value(value: Value) -> str:
 # ---- calls ----------------------------------------------------------------------------------------
 
 
-def function_of(module: Module, call: Call, *, run: bool) -> Builtin | KindDeclaration | None:
-    """What a call calls."""
+def function_of(module: Module, call: CallContext, *, run: bool) -> Builtin | KindDeclaration | None:
+    """Return the function of a call."""
     if len(call.function) == 2:
         home = module.uses.get(call.function[0])
         return home.functions().get(call.function[1]) if home is not None else None
@@ -281,7 +280,7 @@ def function_of(module: Module, call: Call, *, run: bool) -> Builtin | KindDecla
 
 
 def signature_help(module: Module, text: str, offset: int) -> types.SignatureHelp | None:
-    """The function around a place, and which of its parameters is being given."""
+    """Return the signature of the call around an offset, with its active parameter."""
     cursor = cursor_at(text, offset)
     kind = kind_of(cursor.place, cursor.words)
     if cursor.call is None or kind is None or not kind.expression:

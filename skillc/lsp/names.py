@@ -1,4 +1,4 @@
-"""Where a name is declared and used; renaming."""
+"""Go to definition, references, highlights and rename."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
-from skillc.diagnostics.diagnostic import Diagnostic, Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
+from skillc.diagnostics.fixing import apply_fixes
 from skillc.errors import SkillcError
 from skillc.files import shipped_folder
 from skillc.language.links import Link, Symbol
@@ -18,22 +19,22 @@ from skillc.syntax.source import Source, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """A place where a symbol is named."""
+class Occurrence:
+    """A name of a symbol in a file."""
 
     source: Source
     link: Link
 
 
 def link_at(analysis: Analysis, offset: int) -> Link | None:
-    """The name at a place, or right before it; of two, the one that is declared somewhere."""
+    """Return the name at an offset, or directly before it; of two, the one with a declaration."""
     found = [link for link in analysis.links if link.span.start <= offset <= link.span.end]
     found.sort(key=lambda link: (link.symbol.file is None, link.span.end == offset, link.span.end - link.span.start))
     return found[0] if found else None
 
 
 def definition(project: Project, analysis: Analysis, offset: int) -> types.Location | None:
-    """Where the name at a place is declared; from the name of a module it goes on into the file."""
+    """Return where the name at an offset is declared; for the name of a module, its file."""
     link = link_at(analysis, offset)
     if link is None:
         return None
@@ -47,41 +48,41 @@ def definition(project: Project, analysis: Analysis, offset: int) -> types.Locat
 
 
 def _leads(each: Link, alias: Link) -> bool:
-    """Whether a link is the path of the `use` that declares an alias."""
+    """Return whether a link is the path of the `use` that declares an alias."""
     return each.symbol.kind == "file" and each.symbol.origin is alias.symbol.origin and each.symbol.origin is not None
 
 
-def uses(project: Project, symbol: Symbol, analysis: Analysis) -> Iterator[Use]:
-    """Find every place of the workspace where a symbol is named, its declaration included, each once."""
+def occurrences(project: Project, symbol: Symbol, analysis: Analysis) -> Iterator[Occurrence]:
+    """Yield every occurrence of a symbol in the workspace once, including its declaration."""
     if symbol.file is None:
         for link in analysis.links:
             if link.symbol == symbol:
-                yield Use(analysis.source, link)
+                yield Occurrence(analysis.source, link)
         return
     seen: set[tuple[str, Span]] = set()
     for each in [analysis, *project.mentioning(symbol.name)]:
         for link in each.links:
             if link.symbol == symbol and (each.source.name, link.span) not in seen:
                 seen.add((each.source.name, link.span))
-                yield Use(each.source, link)
+                yield Occurrence(each.source, link)
     if symbol.source is not None and symbol.span is not None and (symbol.source.name, symbol.span) not in seen:
-        yield Use(symbol.source, Link(symbol.span, symbol, declares=True))
+        yield Occurrence(symbol.source, Link(symbol.span, symbol, declares=True))
 
 
 def references(project: Project, analysis: Analysis, offset: int, *, declaration: bool) -> list[types.Location]:
-    """Where the name at a place is used."""
+    """Return where the name at an offset is used."""
     link = link_at(analysis, offset)
     if link is None:
         return []
     return [
         project.location(use.source, use.link.span)
-        for use in uses(project, link.symbol, analysis)
+        for use in occurrences(project, link.symbol, analysis)
         if declaration or not use.link.declares
     ]
 
 
 def highlights(project: Project, analysis: Analysis, offset: int) -> list[types.DocumentHighlight]:
-    """The same name in the same file."""
+    """Return the occurrences of the name at an offset in its file."""
     link = link_at(analysis, offset)
     if link is None:
         return []
@@ -110,61 +111,60 @@ _ROLES = ("target", "optimizer")
 
 
 class RefusedError(SkillcError):
-    """A rename is refused; the message gives the reason."""
+    """A rename is refused; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
-    """Characters of a file that are replaced."""
+class FileEdit:
+    """An edit of a file."""
 
     source: Source
-    span: Span
-    text: str
+    fix: Fix
 
 
 def renamable(project: Project, analysis: Analysis, offset: int) -> Link:
-    """The name at a place.
+    """Return the name at an offset.
 
     Raises:
-        RefusedError: there is none, or it is not the user's to change.
+        RefusedError: there is none, or the user can't change it.
     """
     link = link_at(analysis, offset)
     if link is None:
-        raise RefusedError("there is no name here that something declares")
+        raise RefusedError("no declared name is at this position")
     symbol = link.symbol
     name = symbol.name
     if symbol.kind == "label":
         raise RefusedError(f'"{name}" is a value in the data, so a new name would no longer match it')
     if symbol.kind in ("heading", "file"):
         what = "a heading" if symbol.kind == "heading" else "a file"
-        raise RefusedError(f"`{name}` is {what}; rename it where it stands")
+        raise RefusedError(f"`{name}` is {what}; rename the original")
     if symbol.kind not in _RENAMED or symbol.file is None:
         raise RefusedError(f"`{name}` is a word of the language")
     if symbol.kind == "model" and name in _ROLES:
-        raise RefusedError(f"`{name}` is a role that every compile asks for")
+        raise RefusedError(f"`{name}` is a role that every compile needs")
     if symbol.source is not None and _is_standard(symbol.source):
         raise RefusedError(f"`{name}` belongs to the standard library")
     if not project.inside(symbol.file):
-        raise RefusedError(f"`{name}` is declared outside of this workspace")
+        raise RefusedError(f"`{name}` is declared outside this workspace")
     return link
 
 
 def rename(project: Project, analysis: Analysis, offset: int, name: str) -> types.WorkspaceEdit:
-    """The edits of all files.
+    """Return the edits of all files.
 
     Raises:
-        RefusedError: the new name is none, is taken, or would mean something else somewhere.
+        RefusedError: the new name is invalid or taken, or would change the meaning of a program.
     """
     link = renamable(project, analysis, offset)
     changes: dict[str, list[types.TextEdit]] = {}
     for edit in edits(project, analysis, link.symbol, name):
-        place = project.positions(edit.source).range(edit.span)
-        changes.setdefault(project.uri(edit.source.name), []).append(types.TextEdit(place, edit.text))
+        place = project.positions(edit.source).range(edit.fix.span)
+        changes.setdefault(project.uri(edit.source.name), []).append(types.TextEdit(place, edit.fix.text))
     return types.WorkspaceEdit(changes=changes)
 
 
-def edits(project: Project, analysis: Analysis, symbol: Symbol, name: str) -> list[Edit]:
-    """What changes where a symbol gets another name.
+def edits(project: Project, analysis: Analysis, symbol: Symbol, name: str) -> list[FileEdit]:
+    """Return the edits that rename a symbol.
 
     Raises:
         RefusedError: see `rename`.
@@ -172,10 +172,10 @@ def edits(project: Project, analysis: Analysis, symbol: Symbol, name: str) -> li
     _check_name(name)
     if name == symbol.name:
         return []
-    found: list[Edit] = []
-    for use in uses(project, symbol, analysis):
+    found: list[FileEdit] = []
+    for use in occurrences(project, symbol, analysis):
         if not project.inside(use.source.name):
-            raise RefusedError(f"`{symbol.name}` is used in `{use.source.name}`, outside of this workspace")
+            raise RefusedError(f"`{symbol.name}` is used in `{use.source.name}`, outside this workspace")
         found.append(_edit(use.source, use.link, name))
     found += _column(symbol)
     _check_meaning(project, symbol, found)
@@ -184,49 +184,50 @@ def edits(project: Project, analysis: Analysis, symbol: Symbol, name: str) -> li
 
 def _check_name(name: str) -> None:
     if not name.isidentifier():
-        raise RefusedError(f"`{name}` is no name: a name is made of letters, digits and `_`")
+        raise RefusedError(f"`{name}` is not a name: a name consists of letters, digits and `_`")
     if name in RESERVED:
         raise RefusedError(f"`{name}` is a word of the language and can't be a name")
 
 
-def _edit(source: Source, link: Link, name: str) -> Edit:
+def _edit(source: Source, link: Link, name: str) -> FileEdit:
     if link.symbol.kind == "module" and link.declares and source.text[link.span.start - 1 : link.span.start] == ".":
-        # The last word of a path is the module's name as long as it has no other.
-        return Edit(source, Span(link.span.end, link.span.end), f" as {name}")
-    return Edit(source, link.span, name)
+        # Without an alias the last word of the path is the module's name.
+        return FileEdit(source, Fix(Span(link.span.end, link.span.end), f" as {name}"))
+    return FileEdit(source, Fix(link.span, name))
 
 
-def _column(symbol: Symbol) -> list[Edit]:
-    """A field without a `column` is read from the column of its name, and goes on being."""
+def _column(symbol: Symbol) -> list[FileEdit]:
+    """Add `column` to a renamed field without one, so that it is still read from the same column."""
     decl = symbol.origin
     if symbol.kind not in _FIELDS or not isinstance(decl, KindDeclaration) or symbol.source is None:
         return []
-    block = decl.node.block
+    block, column = decl.node.block, f'column = "{symbol.name}"'
     if block is None:
         end = decl.node.span.end
-        return [Edit(symbol.source, Span(end, end), f' {{ column = "{symbol.name}" }}')]
-    for statement in block.statements:
-        words = getattr(statement, "words", ())
-        if words and words[-1].text == "column":
-            return []
-    inside = symbol.source.text[block.span.start + 1 : block.span.end - 1]
+        return [FileEdit(symbol.source, Fix(Span(end, end), f" {{ {column} }}"))]
+    if any(words and words[-1].text == "column" for s in block.statements if (words := getattr(s, "words", ()))):
+        return []
     start = block.span.start + 1
-    if not inside.strip():
-        return [Edit(symbol.source, Span(start, start), f' column = "{symbol.name}"')]
-    return [Edit(symbol.source, Span(start, start), f' column = "{symbol.name}";')]
+    empty = not symbol.source.text[start : block.span.end - 1].strip()
+    return [FileEdit(symbol.source, Fix(Span(start, start), f" {column}" if empty else f" {column};"))]
 
 
-def _check_meaning(project: Project, symbol: Symbol, found: Iterable[Edit]) -> None:
-    """After the edits there is no error that was not there before, and every use still means the same thing."""
-    by_file: dict[str, list[Edit]] = {}
+def texts_after(found: Iterable[FileEdit]) -> dict[str, str]:
+    """Apply the edits of several files; return the new text of each."""
+    fixes: dict[str, tuple[Source, list[Fix]]] = {}
     for edit in found:
-        by_file.setdefault(edit.source.name, []).append(edit)
-    texts = {name: applied(each[0].source.text, each) for name, each in by_file.items()}
-    before = {name: project.analysis(name) for name in by_file}
+        fixes.setdefault(edit.source.name, (edit.source, []))[1].append(edit.fix)
+    return {name: apply_fixes(source, each).text for name, (source, each) in fixes.items()}
+
+
+def _check_meaning(project: Project, symbol: Symbol, found: Iterable[FileEdit]) -> None:
+    """Raise if the edits cause new errors or change the meaning of a name."""
+    texts = texts_after(found)
+    before = {name: project.analysis(name) for name in texts}
     for each in project.mentioning(symbol.name):
         if not each.readable and symbol.file in each.read:
             shown = each.source.name
-            raise RefusedError(f"`{shown}` has mistakes, so that some uses can't be seen; mend them first")
+            raise RefusedError(f"`{shown}` has syntax errors that may hide uses of the name; fix them first")
     after = project.with_texts(texts)
     for name, analysis in before.items():
         new = after.analysis(name)
@@ -234,35 +235,24 @@ def _check_meaning(project: Project, symbol: Symbol, found: Iterable[Edit]) -> N
         if worse:
             raise RefusedError(f"`{symbol.name}` can't be renamed: {worse[0].message}")
         if _shape(analysis) != _shape(new):
-            raise RefusedError(f"`{symbol.name}` can't be renamed: the new name means something else here")
-
-
-def applied(text: str, found: Iterable[Edit]) -> str:
-    """A text after edits that do not overlap."""
-    for edit in sorted(found, key=lambda each: each.span, reverse=True):
-        text = text[: edit.span.start] + edit.text + text[edit.span.end :]
-    return text
+            raise RefusedError(f"`{symbol.name}` can't be renamed: the new name already has a meaning here")
 
 
 def _new_errors(before: Analysis, after: Analysis) -> list[Diagnostic]:
-    left = Counter(each.code for each in before.checked.diagnostics)
+    allowed = Counter(each.code for each in before.checked.diagnostics)
     found = []
     for each in after.checked.diagnostics:
-        left[each.code] -= 1
-        if left[each.code] < 0 and each.severity is Severity.ERROR:
+        allowed[each.code] -= 1
+        if allowed[each.code] < 0 and each.severity is Severity.ERROR:
             found.append(each)
     return found
 
 
 def _shape(analysis: Analysis) -> list[tuple[object, ...]]:
-    """Which links refer to the same symbol, apart from names and places."""
-    links = [link for link in analysis.links if not _is_column(link)]
+    """Return which links refer to the same symbol, without names and positions."""
+    links = [link for link in analysis.links if (link.symbol.kind, link.symbol.name) != ("setting", "column")]
     numbers: dict[Symbol, int] = {}
     return [(link.declares, link.symbol.kind, numbers.setdefault(link.symbol, len(numbers))) for link in links]
-
-
-def _is_column(link: Link) -> bool:
-    return link.symbol.kind == "setting" and link.symbol.name == "column"
 
 
 def _is_standard(source: Source) -> bool:

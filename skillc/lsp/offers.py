@@ -1,4 +1,4 @@
-"""Things that may be typed: declared names, modules, files, and the arguments of a call."""
+"""Completion items: declared names, modules, files, and the arguments of a call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillc.language.kinds import STATES
 from skillc.language.links import fields_in
 from skillc.language.modules import STD, Loader, Module, standard_names
 from skillc.language.statements import KindDeclaration
-from skillc.lsp.cursor import Call, Cursor
+from skillc.lsp.cursor import CallContext, Cursor
 from skillc.lsp.hover import function_of, head, signature
 from skillc.lsp.workspace import Analysis
 
@@ -24,7 +24,7 @@ ITEM = types.CompletionItemKind
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One completion; `snippet` is inserted by editors that know snippets."""
+    """One completion; editors with snippet support insert `snippet`."""
 
     label: str
     kind: types.CompletionItemKind
@@ -35,13 +35,13 @@ class Offer:
 
 
 def declared(decl: KindDeclaration, kind: types.CompletionItemKind) -> Offer:
-    """The name of a declaration."""
+    """Offer the name of a declaration."""
     name = decl.name.text if decl.name is not None else ""
     return Offer(name, kind, decl.kind.word, decl.node.doc or "", rank=2)
 
 
 def called(name: str, decl: KindDeclaration) -> Offer:
-    """A function of the program or of a module, with its parentheses."""
+    """Offer a function of the program or a module, with parentheses."""
     text = f"```skill\n{head(decl)}\n```\n\n{decl.node.doc or ''}".strip()
     return Offer(name, ITEM.Function, signature(decl), text, f"{name}($1)", rank=3)
 
@@ -54,7 +54,7 @@ _FILES_LIMIT = 500
 
 
 def used(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
-    """Offer what may follow `use`: the standard library and installed packages, and their modules."""
+    """Offer the standard library, installed packages, and their modules."""
     loader = analysis.work.loader
     if cursor.last == "USE":
         yield Offer(STD, ITEM.Module, "the standard library", snippet=f"{STD}.")
@@ -68,7 +68,7 @@ def used(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
 
 
 def _packaged(loader: Loader, path: tuple[str, ...]) -> Iterator[Offer]:
-    """The modules of an installed package, below a path in it."""
+    """Offer the modules of an installed package below a path."""
     below = "".join(f"{word}." for word in path[1:])
     with suppress(SkillcError, OSError):
         package = loader.package(path[0])
@@ -78,7 +78,7 @@ def _packaged(loader: Loader, path: tuple[str, ...]) -> Iterator[Offer]:
 
 
 def files(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
-    """Files beside the program, behind `use "` and behind the settings of `data` that name one."""
+    """Offer files beside the program, for `use "` and the settings of `data` that name a file."""
     using = cursor.words[:1] == ("use",)
     if not using and cursor.place.kind != "data":
         return
@@ -107,8 +107,8 @@ def files(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
 # ---- arguments ------------------------------------------------------------------------------------
 
 
-def options(module: Module, call: Call, *, run: bool) -> Iterator[Offer]:
-    """The arguments of a call that are written by name."""
+def options(module: Module, call: CallContext, *, run: bool) -> Iterator[Offer]:
+    """Offer the named arguments of a call."""
     called = function_of(module, call, run=run)
     if isinstance(called, Builtin):
         for option in called.options:
@@ -120,8 +120,8 @@ def options(module: Module, call: Call, *, run: bool) -> Iterator[Offer]:
             yield Offer(name, ITEM.Property, detail, snippet=f"{name} = ", rank=4)
 
 
-def taken(module: Module, call: Call, *, run: bool) -> Takes | str | None:
-    """What the argument at the cursor takes."""
+def taken(module: Module, call: CallContext, *, run: bool) -> Takes | str | None:
+    """Return what the argument at the cursor takes."""
     called = function_of(module, call, run=run)
     if isinstance(called, Builtin):
         if call.option is not None:

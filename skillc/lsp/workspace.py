@@ -1,4 +1,4 @@
-"""The files of a workspace, which count as they are in the editor where they are open; and places in its units."""
+"""The files of a workspace, open ones with the editor's text; and positions in the editor's units."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skillc.language.skill_packages import Package
 from skillc.syntax.files import read_source
 from skillc.syntax.source import Source, Span
 
-# ---- places ---------------------------------------------------------------------------------------
+# ---- positions ------------------------------------------------------------------------------------
 
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -47,10 +47,9 @@ _UNITS: Mapping[Encoding, Callable[[str], int]] = {Encoding.Utf8: _utf8, Encodin
 
 
 class Positions:
-    """The lines of one text, in the units that were agreed with the editor.
+    """Converts offsets of one text to positions in the negotiated units and back.
 
-    A line ends at a line feed, a carriage return or both, and nowhere else: `str.splitlines` knows eight more ends,
-    which an editor takes for characters.
+    A line ends at a line feed, a carriage return or both. `str.splitlines` would also split at eight other characters.
     """
 
     def __init__(self, text: str, encoding: Encoding = UTF_16) -> None:
@@ -60,20 +59,20 @@ class Positions:
         self._plain = text.isascii()
 
     def position(self, offset: int) -> types.Position:
-        """The position of a character; one past the end is at the end."""
+        """Return the position of an offset, clamped to the text."""
         offset = min(max(offset, 0), len(self._text))
         line = bisect_right(self._starts, offset) - 1
         start = self._starts[line]
         return types.Position(line, offset - start if self._plain else self._units(self._text[start:offset]))
 
     def range(self, span: Span) -> types.Range:
-        """The range of a span."""
+        """Return the range of a span."""
         return types.Range(self.position(span.start), self.position(span.end))
 
     def offset(self, position: types.Position) -> int:
-        """The character at a position; one past the end of a line, or of the text, is at that end.
+        """Return the offset of a position, clamped to its line and the text.
 
-        A position between the two halves of a character is taken for its beginning.
+        A position inside a character is its beginning.
         """
         if position.line >= len(self._starts):
             return len(self._text)
@@ -90,16 +89,16 @@ class Positions:
         return start + len(line)
 
     def span(self, range_: types.Range) -> Span:
-        """The span of a range."""
+        """Return the span of a range."""
         start = self.offset(range_.start)
         return Span(start, max(start, self.offset(range_.end)))
 
     def length(self, span: Span) -> int:
-        """How many units a span has, of one line."""
+        """Return the units of a span within a line."""
         return span.end - span.start if self._plain else self._units(self._text[span.start : span.end])
 
     def lines(self, span: Span) -> list[Span]:
-        """A span cut at line ends, which semantic tokens may not cross; empty pieces are left out."""
+        """Split a span at line ends, which semantic tokens may not cross; leave out empty pieces."""
         pieces, start = [], span.start
         for match in _LINE_END.finditer(self._text, span.start, span.end):
             pieces.append(Span(start, match.start()))
@@ -110,7 +109,7 @@ class Positions:
 
 @lru_cache(maxsize=64)
 def positions(text: str, encoding: Encoding = UTF_16) -> Positions:
-    """The lines of a text; those of the last few texts are kept."""
+    """Return the converter of a text, cached."""
     return Positions(text, encoding)
 
 
@@ -118,10 +117,10 @@ def positions(text: str, encoding: Encoding = UTF_16) -> Positions:
 
 
 FILES_LIMIT = 5_000
-"""Programs of a workspace that are looked through for uses of a name."""
+"""Programs of a workspace that are searched for uses of a name."""
 
 LONG = 20_000
-"""Characters of a program above which completion goes by the names of a moment ago."""
+"""Characters of a program above which completion uses the previous analysis."""
 
 _KEPT = 64
 _SKIPPED = frozenset({"node_modules", "__pycache__", "build", "dist", "venv"})
@@ -142,10 +141,10 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The analysis of one file, read as the main file of a program.
+    """The analysis of one file as the main file of a program.
 
     Attributes:
-        read: the files that it was made from, each with the stamp of its version.
+        read: the files that it depends on, each with the stamp of its version.
     """
 
     source: Source
@@ -156,12 +155,12 @@ class Analysis:
 
     @property
     def readable(self) -> bool:
-        """Whether the syntax has no mistake, so that no name is missing from the links."""
+        """Whether there is no syntax error, so that the links contain every name."""
         return not self.work.unread
 
 
 class Overlay(Loader):
-    """Reads files below a folder, as they are in the editor where they are open."""
+    """Reads files below a folder, open ones with the editor's text."""
 
     def __init__(self, root: Path, project: Project) -> None:
         super().__init__(root, skill_sections=self._sections)
@@ -169,10 +168,10 @@ class Overlay(Loader):
         self.read: dict[str, Stamp] = {}
 
     def source(self, path: str, package: Package | None = None) -> Source:
-        """The text of a file.
+        """Return the text of a file.
 
         Raises:
-            SkillcError: it can't be read, or a link leads out of the root.
+            SkillcError: the file can't be read, or a link leads out of the root.
         """
         name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
@@ -180,10 +179,10 @@ class Overlay(Loader):
         return super().source(path, package) if buffer is None else Source(name, _without_mark(buffer.text))
 
     def sections(self, path: str, package: Package | None = None) -> Mapping[str, str]:
-        """The sections of a markdown skill.
+        """Return the sections of a markdown skill.
 
         Raises:
-            SkillcError: it can't be read.
+            SkillcError: the file can't be read.
         """
         name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
@@ -195,9 +194,9 @@ class Overlay(Loader):
 
 
 class Project:
-    """Open documents, folders, and the analysis of each file, made on demand.
+    """Open documents, folders, and the analysis of each file, on demand.
 
-    A file goes by its name: the path of a file, or the address of a document that has none.
+    The name of a file is its path, or the URI of a document without a path.
     """
 
     def __init__(self, encoding: Encoding = UTF_16) -> None:
@@ -210,36 +209,36 @@ class Project:
     # ---- documents ----
 
     def open(self, uri: str, text: str, version: int | None) -> str:
-        """Take in a document, or a change of it; its name."""
+        """Open or change a document; return its name."""
         name = name_of(uri)
         self._stamps += 1
         self._buffers[name] = Buffer(uri, text, version, self._stamps)
         return name
 
     def close(self, uri: str) -> str:
-        """Close a document: from now on its file counts."""
+        """Close a document, so that the file on disk is used again; return its name."""
         name = name_of(uri)
         self._buffers.pop(name, None)
         return name
 
     def buffer(self, name: str) -> Buffer | None:
-        """The open document of a name."""
+        """Return the open document with a name."""
         return self._buffers.get(name)
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """The names of all open documents that hold programs."""
+        """The names of all open programs."""
         return tuple(name for name in self._buffers if not name.lower().endswith(".md"))
 
     def uri(self, name: str) -> str:
-        """The address of a file, as the editor spells it where it is open."""
+        """Return the URI of a file, in the editor's spelling if it is open."""
         buffer = self._buffers.get(name)
         if buffer is not None:
             return buffer.uri
         return uris.from_fs_path(name) or name
 
     def stamp(self, name: str) -> Stamp:
-        """The stamp of this version of a file; None if there is no file."""
+        """Return the stamp of the current version of a file; None if it does not exist."""
         buffer = self._buffers.get(name)
         if buffer is not None:
             return ("open", buffer.stamp)
@@ -250,7 +249,7 @@ class Project:
         return (state.st_mtime_ns, state.st_size, state.st_ino)
 
     def source(self, name: str) -> Source:
-        """The text of a file.
+        """Return the text of a file.
 
         Raises:
             SkillcError: it can't be read.
@@ -259,11 +258,11 @@ class Project:
         return read_source(Path(name)) if buffer is None else Source(name, _without_mark(buffer.text))
 
     def positions(self, source: Source) -> Positions:
-        """The lines of a file, in the editor's units."""
+        """Return the converter between offsets and positions of a file."""
         return positions(source.text, self.encoding)
 
     def location(self, source: Source, span: Span) -> types.Location:
-        """A place as the editor wants it."""
+        """Return the location of a span."""
         return types.Location(self.uri(source.name), self.positions(source).range(span))
 
     # ---- analyses ----
@@ -286,7 +285,7 @@ class Project:
         return found
 
     def names(self, name: str) -> Analysis:
-        """Analyse a file; reuse an older analysis of a long one, which takes longer than typing.
+        """Analyse a file; for a long one, whose analysis would delay typing, reuse the previous one.
 
         Raises:
             SkillcError: it can't be read.
@@ -305,11 +304,11 @@ class Project:
     def _root(self, name: str) -> Path:
         if Path(name).is_absolute():
             return Path(name).parent
-        # A document that was never saved uses files of the first folder.
+        # An unsaved document uses files of the first folder.
         return self.folders[0] if self.folders else Path.cwd()
 
     def with_texts(self, texts: Mapping[str, str]) -> Project:
-        """The same workspace where some files have other texts."""
+        """Return a copy of the workspace with other texts for some files."""
         other = Project(self.encoding)
         other.folders, other._buffers = self.folders, dict(self._buffers)
         for name, text in texts.items():
@@ -320,7 +319,7 @@ class Project:
     # ---- all programs ----
 
     def programs(self) -> Iterator[str]:
-        """The open programs, and those on the disk below the workspace's folders."""
+        """Yield the open programs, and those on disk below the workspace's folders."""
         seen = set(self.opened)
         yield from self.opened
         for folder in self.folders:
@@ -344,16 +343,16 @@ class Project:
                 continue
 
     def inside(self, name: str) -> bool:
-        """Whether a file may be changed: it is open, or in a folder of the workspace."""
+        """Return whether a file is open or in a folder of the workspace, so that it may be changed."""
         return name in self._buffers or any(Path(name).is_relative_to(folder) for folder in self.folders)
 
 
 def name_of(uri: str) -> str:
-    """The name of the document at an address."""
+    """Return the name of the document with a URI."""
     path = uris.to_fs_path(uri) if uri.startswith("file:") else None
     return os.path.normpath(path) if path else uri
 
 
 def _without_mark(text: str) -> str:
-    """The text with a blank in place of a byte-order mark, so that every offset stays."""
+    """Replace a byte-order mark with a space, which keeps all offsets."""
     return " " + text[1:] if text.startswith(_BYTE_ORDER_MARK) else text

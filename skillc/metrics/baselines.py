@@ -28,20 +28,12 @@ class Baseline:
     predictions: tuple[str, ...]
 
 
-def baseline_predictions(
-    task: TaskPlan, dataset: Dataset, examples: Sequence[Example] | None = None
-) -> tuple[Baseline, ...]:
+def baseline_predictions(task: TaskPlan, dataset: Dataset, examples: Sequence[Example]) -> tuple[Baseline, ...]:
     """Return the predictions of `most frequent label` and `keywords`, learned on train.
 
-    None without examples, or unless the task has exactly one output and it has labels.
-
-    Args:
-        task: inputs and outputs.
-        dataset: its train split is learned from.
-        examples: the examples to predict; by default the test split.
+    There are none without examples, or unless the task has exactly one output and it has labels.
     """
-    asked = dataset.test if examples is None else examples
-    if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not asked:
+    if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not examples:
         return ()
     output = task.outputs[0]
     labels = output.type.labels
@@ -50,8 +42,8 @@ def baseline_predictions(
     majority = max(labels, key=lambda label: counts[label])
     keywords = _Keywords(dataset.train, output.name, labels)
     return (
-        Baseline("most frequent label", (majority,) * len(asked)),
-        Baseline("keywords", tuple(keywords.predict(example) for example in asked)),
+        Baseline("most frequent label", (majority,) * len(examples)),
+        Baseline("keywords", tuple(keywords.predict(example) for example in examples)),
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import operator as operators
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,6 @@ from skillc.gates.terms import (
 )
 from skillc.json_values import JsonObject
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
-from skillc.metrics.user_metric import call
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.schema import MetricPlan, Plan
 
@@ -50,6 +51,10 @@ _OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
 
 class MetricError(SkillcError):
     """A metric raised an exception, returned no number or left its range. The run stops."""
+
+
+class MetricFailed(SkillcError):  # noqa: N818
+    """A metric of the user raised an exception or returned no number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +240,9 @@ class _Evaluation:
         if term.function == "python":
             assert isinstance(argument, TextConstant)
             given = [_python_argument(other) for other in others]
-            measure = call(self._functions[argument.value], self._example, self._prediction, given, self._root)
-            return measure, _fraction(options.get("low"), 0), _fraction(options.get("high"), 1)
+            measure = _call_user(self._functions[argument.value], self._example, self._prediction, given, self._root)
+            low, high = options.get("low"), options.get("high")
+            return measure, Fraction(0) if low is None else _exact(low), Fraction(1) if high is None else _exact(high)
         assert isinstance(argument, FieldTerm)
         subject = Subject(
             name=argument.name,
@@ -323,13 +329,61 @@ def _within(score: Fraction, low: Fraction, high: Fraction) -> Fraction:
     return score
 
 
-def _fraction(option: object, default: int) -> Fraction:
-    return option if isinstance(option, Fraction) else Fraction(default)
-
-
 def _micro(value: Fraction) -> int:
     """Round to millionths, halves to even."""
     return round(value * MICRO)
+
+
+def _call_user(
+    function: Callable[..., Any],
+    example: Example,
+    prediction: JsonObject,
+    arguments: Sequence[JsonValue],
+    root: Path,
+) -> Measurement:
+    """Call a user's function, which returns a number, a bool, (score, feedback) or an object with both.
+
+    The function is called as `function(example, prediction)` with copies; the example has the inputs and the data
+    fields by name, the right answers under `gold`, and `id`. Further arguments of the program follow:
+    `python("module:function", reply, 3)` passes the name `"reply"` and 3.
+
+    Raises:
+        MetricFailed: it raised an exception, or returned no number.
+    """
+    data = {**example.inputs, **example.fields, "gold": dict(example.gold), "id": example.id}
+    given = copy.deepcopy(data), copy.deepcopy(dict(prediction))
+    try:
+        return _measurement(function(*given, *arguments))
+    except MetricFailed as problem:
+        place = user_code.defined_at(function, root)
+        raise MetricFailed(f"{problem.message}, from the function at `{place}`" if place else problem.message) from None
+    except BaseException as problem:
+        if not user_code.raised_by_user_code(problem):
+            raise
+        raise MetricFailed(user_code.describe_exception(problem, root, function)) from problem
+
+
+def _measurement(result: Any) -> Measurement:
+    feedback: object = ""
+    if isinstance(result, tuple) and len(result) == 2:
+        result, feedback = result
+    elif isinstance(result, Mapping) and "score" in result:
+        result, feedback = result["score"], result.get("feedback")
+    elif hasattr(result, "score"):
+        result, feedback = result.score, getattr(result, "feedback", "")
+    return Measurement(_plain_number(result), str(feedback or ""))
+
+
+def _plain_number(value: object) -> Fraction | int | float:
+    if hasattr(value, "item") and callable(value.item):
+        value = value.item()  # a scalar of numpy or of torch
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        raise MetricFailed(f"`{value}` is not a finite number")
+    if isinstance(value, Decimal):
+        return Fraction(value)
+    if isinstance(value, bool | int | float | Fraction):
+        return value
+    raise MetricFailed(f"a score must be a number, not {type(value).__name__}")
 
 
 def metric_sources(plan: Plan, root: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ from typing import Any, Literal, Optional
 
 import dspy
 from dspy.signatures.signature import make_signature
-from pydantic import JsonValue
 
 from skillc.language.loop import BudgetPlan
 from skillc.models.client import Client
@@ -123,10 +122,10 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         return dspy.context(**settings) if settings else nullcontext()
 
     def _inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        return {self._names.get(name, name): self._input(name, value) for name, value in inputs.items()}
-
-    def _input(self, name: str, value: JsonValue) -> Any:
-        return _image(value) if name in self._images and isinstance(value, str) else value
+        return {
+            self._names.get(name, name): _image(value) if name in self._images and isinstance(value, str) else value
+            for name, value in inputs.items()
+        }
 
     def _outputs(self, prediction: dspy.Prediction) -> dspy.Prediction:
         if not self._renamed:

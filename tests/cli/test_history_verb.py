@@ -96,7 +96,7 @@ def test_history_takes_the_last_compile_and_those_that_were_not_delivered(compil
 
 def test_a_program_that_was_never_compiled_has_no_history(compiled):
     (compiled / "skills" / "sort-things.history.jsonl").unlink()
-    with pytest.raises(SkillcError, match=r"there is no history `.*sort-things.history.jsonl`"):
+    with pytest.raises(SkillcError, match=r"history `.*sort-things.history.jsonl` does not exist"):
         read_runs(compiled / "things.skill")
 
 

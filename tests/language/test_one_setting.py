@@ -47,7 +47,7 @@ def test_a_new_setting_is_one_entry(tmp_path: Path) -> None:
     found = run_copy(tmp_path, LOOKS)
     assert (found["default"], found["declared"], found["set"]) == (3, 5, 7)
     assert found["hover"].startswith("`politeness` of `optimize`: how polite edits are")
-    assert found["hover"].endswith("`3` unless it is said")
+    assert found["hover"].endswith("default: `3`")
     assert found["stages"] == ["rewrite"]
     assert found["pages"] == [
         "| `politeness` | `3` | how often an edit says please |",

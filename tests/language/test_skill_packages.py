@@ -153,7 +153,7 @@ def test_two_distributions_of_one_name(site: Path, tmp_path: Path, monkeypatch: 
     install(site, FILES)
     install(site, {"other_skills/gates.skill": MOST}, name="other", entry="acme = other_skills")
     found = only(program(use=USE), "SK114")
-    assert found.message.startswith("more than one distribution brings a package `acme`: ")
+    assert found.message.startswith("several distributions declare a package `acme`: ")
     assert "`acme-skills 1.2`" in found.message
     assert "`other 1.2`" in found.message
     assert found.hint == "uninstall all but one"
@@ -187,7 +187,7 @@ def test_an_entry_point_that_names_no_package(value: str, part: str, site: Path)
     install(site, FILES, entry=f"acme = {value}")
     found = only(program(use=USE), "SK117")
     assert part in found.message
-    assert (found.hint or "").startswith("its maintainer writes `acme = ")
+    assert (found.hint or "").startswith("its maintainer declares `acme = ")
 
 
 def test_a_wrong_entry_point_is_told_also_where_others_read_them_strictly(site: Path) -> None:
@@ -199,9 +199,9 @@ def test_a_wrong_entry_point_is_told_also_where_others_read_them_strictly(site: 
 
 def test_a_package_without_a_folder(site: Path, tmp_path: Path) -> None:
     install(site, {}, entry="acme = acme_skills")
-    assert "which is not there" in only(program(use=USE), "SK116").message
+    assert "which is missing" in only(program(use=USE), "SK116").message
     (site / "acme_skills.py").write_text(POISON)
-    assert "which is one file and no folder" in only(program(use=USE), "SK116").message
+    assert "which is a file, not a folder" in only(program(use=USE), "SK116").message
 
 
 def test_a_package_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_a_package_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             archive.write(path, path.relative_to(site).as_posix())
     monkeypatch.syspath_prepend(str(tmp_path / "acme.zip"))
     found = only(program(use=USE), "SK116")
-    assert "which lies in an archive" in found.message
+    assert "which is in an archive" in found.message
     assert found.hint == "install it again with pip, which unpacks it"
 
 
@@ -222,7 +222,7 @@ def test_a_package_in_several_folders(site: Path, tmp_path: Path, monkeypatch: p
     install(site, {})
     monkeypatch.syspath_prepend(str(tmp_path / "one"))
     monkeypatch.syspath_prepend(str(tmp_path / "two"))
-    assert "which lies in several folders" in only(program(use=USE), "SK116").message
+    assert "which is in several folders" in only(program(use=USE), "SK116").message
 
 
 def test_an_editable_installation_is_found_where_its_path_leads(

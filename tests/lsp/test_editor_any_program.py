@@ -62,7 +62,7 @@ def test_a_rename_leaves_a_sound_program_sound(text, data):
         link = names.link_at(analysis, offset)
         assert link.symbol.kind == "label" or link.symbol.name in ("target", "optimizer")
         return
-    after = project.with_texts({NAME: names.applied(text, edits)}).analysis(NAME)
+    after = project.with_texts(names.texts_after(edits)).analysis(NAME)
     assert not after.checked.broken
     before = Counter(each.code for each in analysis.checked.diagnostics)
     assert Counter(each.code for each in after.checked.diagnostics) == before

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillc.language.links import Symbol
-from skillc.lsp.names import RefusedError, applied, edits, renamable
+from skillc.lsp.names import RefusedError, edits, renamable, texts_after
 from skillc.lsp.workspace import Project
 from skillc.plan.resolve import resolve
 
@@ -56,11 +56,8 @@ def test_the_plan_is_the_same_up_to_the_name(path, tmp_path):
     before = plan_of(analysis)
     count = 0
     for symbol in names_of(project, analysis):
-        changed: dict[str, list] = {}
-        for edit in edits(project, analysis, symbol, FRESH):
-            changed.setdefault(edit.source.name, []).append(edit)
         count += 1
-        texts = {file: applied(each[0].source.text, each) for file, each in changed.items()}
+        texts = texts_after(edits(project, analysis, symbol, FRESH))
         after = project.with_texts(texts).analysis(name)
         codes = Counter(d.code for d in analysis.checked.diagnostics)
         assert Counter(d.code for d in after.checked.diagnostics) == codes, symbol.name
@@ -135,10 +132,7 @@ def rename(project, file, marked, new):
     assert analysis.source.text.count(piece) == 1
     offset = analysis.source.text.index(piece) + marked.index("|")
     symbol = renamable(project, analysis, offset).symbol
-    texts: dict[str, list] = {}
-    for edit in edits(project, analysis, symbol, new):
-        texts.setdefault(edit.source.name, []).append(edit)
-    return {Path(each): applied(found[0].source.text, found) for each, found in texts.items()}
+    return {Path(file): text for file, text in texts_after(edits(project, analysis, symbol, new)).items()}
 
 
 def test_a_function_is_renamed_in_every_file(house, tmp_path):
@@ -175,18 +169,18 @@ def test_a_module_gets_an_alias(house, tmp_path):
 @pytest.mark.parametrize(
     ("marked", "new", "why"),
     [
-        ("goal sc|ore", "two words", "is no name"),
+        ("goal sc|ore", "two words", "is not a name"),
         ("goal sc|ore", "not", "is a word of the language"),
         ("goal sc|ore", "answer", "`answer` is a field and a metric"),
         ("gate be|tter", "safe", "`safe` is declared twice"),
         ("as la|b", "gates", "two modules are called `gates`"),
         ("as la|b", "candidate", "no module can be called `candidate`"),
-        ("model tar|get", "student", "role that every compile asks for"),
+        ("model tar|get", "student", "role that every compile needs"),
         ("exact_|match(", "x", "a word of the language"),
         ("gates.ke|eps", "x", "belongs to the standard library"),
         ("gate better = cand|idate", "x", "a word of the language"),
         ("trainable sec|tion", "x", "a word of the language"),
-        ('about = "De|cide', "x", "no name here"),
+        ('about = "De|cide', "x", "no declared name is at this position"),
     ],
 )
 def test_what_can_not_be_renamed_says_why(house, marked, new, why):
@@ -201,7 +195,7 @@ def test_a_name_that_would_be_caught_by_another_is_refused(house):
 
 def test_a_file_with_mistakes_holds_a_rename_up(house, tmp_path):
     (tmp_path / "main.skill").write_text(MAIN + "gate broken = lab.family((\n")
-    with pytest.raises(RefusedError, match=r"main.skill` has mistakes"):
+    with pytest.raises(RefusedError, match=r"main.skill` has syntax errors"):
         rename(house, "lab.skill", "gate fam|ily", "house")
 
 
@@ -212,5 +206,5 @@ def test_a_file_outside_the_workspace_is_not_written(house, tmp_path):
     project = project_in(tmp_path / "elsewhere")
     name = str(inner / "p.skill")
     analysis = project.analysis(name)
-    with pytest.raises(RefusedError, match="outside of this workspace"):
+    with pytest.raises(RefusedError, match="outside this workspace"):
         renamable(project, analysis, analysis.source.text.index("judge"))

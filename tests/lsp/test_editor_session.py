@@ -268,7 +268,7 @@ def test_a_rename_that_can_not_be_says_why(editor, files):
         ("exact_|match(answer)  #", "x", "word of the language"),
         ("gates.str|ict", "x", "standard library"),
         ("goal rig|ht =", "answer", "a field and a metric"),
-        ("goal rig|ht =", "a b", "no name"),
+        ("goal rig|ht =", "a b", "is not a name"),
     ):
         with pytest.raises(JsonRpcException, match=why):
             editor.rename(files, *place_of(PROGRAM, marked), new)
@@ -345,11 +345,11 @@ def test_hovers_tell_meaning_and_share_of_the_cost(editor, files):
     assert "the gates on validation" in look("gate bet|ter =")()
     assert "0 of 300 tokens used" in look("section ru|les {")()
     assert "passes over the training split" in look("  epo|chs = 4")()
-    assert "here `4 epochs`" in look("  epo|chs = 4")()
+    assert "value here: `4 epochs`" in look("  epo|chs = 4")()
     table = look("|budget {")()
-    assert "| `epochs` | `4 epochs` | said |" in table
+    assert "| `epochs` | `4 epochs` | set here |" in table
     assert "| gate |" in table
-    assert "it costs nothing" in look("model tar|get =")()
+    assert "price: free" in look("model tar|get =")()
     assert "from 0 to 1" in look("exact_|match(answer)  #")()
     assert "精度 😀 as asked" in look("input 质|问")()
     assert look('a|bout = "Decide 😀."')() is not None
