@@ -56,6 +56,14 @@ def canonical_ascii(value: object, default: Callable[[Any], Any] | None = None) 
     return "{" + ",".join(parts) + "}"
 
 
+def parse_json(text: str, default: Any = None) -> Any:
+    """Return the value of a JSON text, or the default if it is not JSON."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return default
+
+
 def as_text(value: JsonValue) -> str:
     """Return a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -270,7 +270,7 @@ def stop_servers(root: Path) -> list[str]:
     running = running_servers(root / ".skillc" / "serve")
     for path, record in running:
         stop_server(path, record)
-    return [f"{', '.join(record.names)} at {record.address.url}" for _, record in running]
+    return [f"{', '.join(record.names)} at {record.url}" for _, record in running]
 
 
 def _wait_for(server: Server, ended: threading.Event) -> None:

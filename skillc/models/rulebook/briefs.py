@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from skillc.json_values import parse_json
 from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority
 
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
@@ -18,6 +19,7 @@ _HEADING = re.compile(r"^## (\S+) \((frozen|trainable|slow)\b")
 _TOPIC = re.compile(r"^### (.+)$")
 _FIELD = re.compile(r"^(input|output) (\S+): (.*)$", re.MULTILINE)
 _LABEL = re.compile(r'"(?:[^"\\]|\\.)*"')
+_LABELS = re.compile(rf"{_LABEL.pattern}(?: \| {_LABEL.pattern})*")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 EXPECTED = re.compile(
     r"(?:expected|should (?:be|have been)|right answer(?: is| was)?|gold)\s*:?\s*[`\"'“]([^`\"'”]+)[`\"'”]", re.I
@@ -199,17 +201,8 @@ def _type(text: str) -> str:
 
 def _labels(text: str) -> tuple[str, ...]:
     """Return the labels of a type such as `"billing" | "shipping"`."""
-    if not text.startswith('"'):
-        return ()
-    labels: list[str] = []
-    at = 0
-    while found := _LABEL.match(text, at):
-        labels.append(json.loads(found[0]))
-        at = found.end()
-        if not text.startswith(" | ", at):
-            break
-        at += 3
-    return tuple(labels)
+    found = _LABELS.match(text)
+    return tuple(map(json.loads, _LABEL.findall(found[0]))) if found else ()
 
 
 def _skill(
@@ -263,10 +256,7 @@ def _gold(body: str, labels: Sequence[str], outputs: Sequence[str]) -> str | Non
 def find_answer(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
     """Find the answer in a text: a bare value, JSON or `name: value` lines; with labels, one of them or None."""
     candidates = [text.strip().strip("`\"'")]
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        value = None
+    value = parse_json(text)
     if isinstance(value, Mapping):
         candidates += [str(value[name]) for name in outputs if name in value]
     elif isinstance(value, list):
@@ -279,14 +269,8 @@ def find_answer(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str
 
 
 def _edits(body: str) -> list[Mapping[str, object]]:
-    edits = []
-    for _, text in elements(body, "edit"):
-        try:
-            value = json.loads(plain(text))
-        except json.JSONDecodeError:
-            value = {}
-        edits.append(value if isinstance(value, Mapping) else {})
-    return edits
+    edits = [parse_json(plain(text)) for _, text in elements(body, "edit")]
+    return [edit if isinstance(edit, Mapping) else {} for edit in edits]
 
 
 def _decisions(prompt: str) -> list[tuple[bool, tuple[str, ...]]]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import Brief, Case
 from skillc.models.rulebook.copying import (
     ORDINALS,
@@ -31,6 +32,8 @@ _AFTER = re.compile(r"[ \t]*(\S+)")
 _SHAPED = re.compile(r"[^\s\"“”]*[^\s\"“”.,;:!?)\]]")
 _KINDS = ("number", "name", "word", "line")
 _MOST_VALUES = 12
+_MOST_LABEL = 40
+_NOT_JSON = object()
 
 
 def values_of(text: str | None, brief: Brief) -> dict[str, object]:
@@ -39,9 +42,8 @@ def values_of(text: str | None, brief: Brief) -> dict[str, object]:
         return {}
     if len(brief.outputs) == 1 and brief.outputs[0][1] != "json" and "list" not in brief.outputs[0][1]:
         return {brief.outputs[0][0]: text.strip()}
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
+    value = parse_json(text, _NOT_JSON)
+    if value is _NOT_JSON:
         return {}
     if len(brief.outputs) == 1 and brief.outputs[0][1] != "json":
         return {brief.outputs[0][0]: value}
@@ -219,20 +221,20 @@ def answer_parts(brief: Brief) -> list[AnswerPart]:
 
 def label_view(brief: Brief, part: AnswerPart, cases: Sequence[Case]) -> Brief | None:
     """Return the prompt with one output or key as its labels; None if it has many values."""
-    named = brief.is_structured
+    head = f"{part.name} with " if brief.is_structured else ""
     viewed = []
     for case in cases:
-        gold = _label(values_of(case.right, brief).get(part.name), part, named=named)
+        gold = _label(values_of(case.right, brief).get(part.name), part, head)
         if gold is None:
             continue
-        answer = _label(values_of(case.said, brief).get(part.name), part, named=named) or ""
+        answer = _label(values_of(case.said, brief).get(part.name), part, head) or ""
         viewed.append(replace(case, gold=gold, answer=answer))
     values = sorted({case.gold for case in viewed if case.gold})
     few = len(values) <= _MOST_VALUES and (part.kind in ("labels", "bool") or 2 * len(values) <= len(viewed))
     if not viewed or not few or (part.kind == "json" and 2 * _count_verbatim(brief, cases, part.name) > len(viewed)):
         return None
     known = {
-        answer for _, rule in brief.lines if _about(answer := rule.answer, named=named) == _head(part, named=named)
+        rule.answer for _, rule in brief.lines if not head or f"{rule.answer.partition(' with ')[0]} with " == head
     }
     labels = tuple(sorted({*values, *known}))
     lines = tuple(line for line in brief.lines if line[1].answer in labels)
@@ -245,27 +247,13 @@ def _count_verbatim(brief: Brief, cases: Sequence[Case], name: str) -> int:
     return sum(any(str(value) in text for text in case.inputs.values()) for case, value in values if value is not None)
 
 
-def _head(part: AnswerPart, *, named: bool) -> str:
-    return f"{part.name} with " if named else ""
-
-
-def _about(answer: str, *, named: bool) -> str:
-    return f"{answer.partition(' with ')[0]} with " if named else ""
-
-
-def _label(value: object, part: AnswerPart, *, named: bool) -> str | None:
+def _label(value: object, part: AnswerPart, head: str) -> str | None:
     """Return a value as the answer of a rule, such as `priority with high`; None if a rule cannot write it."""
     if value is None or isinstance(value, list | dict):
         return None
     text = value if isinstance(value, str) else json.dumps(value)
-    if part.kind == "json" and isinstance(value, str) and (_is_json(text) or '"' in text or len(text) > 40):
-        return None
-    return _head(part, named=named) + text
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except json.JSONDecodeError:
-        return False
-    return True
+    if part.kind == "json" and isinstance(value, str):
+        is_json = parse_json(text, _NOT_JSON) is not _NOT_JSON
+        if is_json or '"' in text or len(text) > _MOST_LABEL:
+            return None
+    return head + text

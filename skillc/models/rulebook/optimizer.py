@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import EXPECTED, Brief, Case, SkillRule, find_answer, read_brief
 from skillc.models.rulebook.edits import MOST_SIGNS
 from skillc.models.rulebook.induce import (
@@ -342,12 +343,8 @@ def _brief(fields: Sequence[str], lines: Sequence[DraftRule]) -> Brief:
 
 
 def _cases(text: str, labels: Sequence[str]) -> list[Case]:
-    try:
-        rows = json.loads(text)
-    except json.JSONDecodeError:
-        return []
     cases = []
-    for i, row in enumerate(rows, 1):
+    for i, row in enumerate(parse_json(text, []), 1):
         answers, feedback = row.get("Generated Outputs"), str(row.get("Feedback", ""))
         outputs = tuple(answers) if isinstance(answers, dict) else ()
         answer = find_answer(json.dumps(answers) if outputs else str(answers), labels, outputs) or ""

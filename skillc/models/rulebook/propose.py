@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import Brief, Case, elements, find_answer, plain
 from skillc.models.rulebook.edits import (
     Edit,
@@ -207,10 +208,7 @@ def _read(brief: Brief, table: SignTable, edit: Mapping[str, object], merge: _Me
 
 
 def _read_right_counts(why: str) -> dict[str, dict[str, int]]:
-    try:
-        found = json.loads(why.removeprefix(_RIGHT))
-    except json.JSONDecodeError:
-        return {}
+    found = parse_json(why.removeprefix(_RIGHT), {})
     return {label: {normal(sign): count for sign, count in counts.items()} for label, counts in found.items()}
 
 
@@ -254,10 +252,7 @@ def _answered_lookups(messages: Sequence[Mapping[str, object]], brief: Brief) ->
 
 
 def _query(text: str) -> str | None:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        return None
+    value = parse_json(text)
     lookup = value.get("lookup") if isinstance(value, Mapping) else None
     return str(lookup.get("text", "")) if isinstance(lookup, Mapping) else None
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from skillc.json_values import parse_json
 from skillc.models.rulebook.copying import CopyRule, copied_texts, number_of, read_copy_rules
 from skillc.models.rulebook.sentences import (
     FUNCTION_WORDS,
@@ -156,10 +157,7 @@ def _json_value(form: PromptFormat, name: str, value: str) -> object:
     kind = next(output.type for output in form.outputs if output.name == name)
     if kind == "str" or kind.startswith("Literal"):
         return value
-    try:
-        return json.loads(value.lower() if kind == "bool" else value)
-    except json.JSONDecodeError:
-        return value
+    return parse_json(value.lower() if kind == "bool" else value, value)
 
 
 def texts(messages: Sequence[Mapping[str, object]], role: str) -> list[str]:
@@ -204,19 +202,11 @@ def deciding_rule(
 ) -> DecisionRule | None:
     """Return the rule that decides, of those whose answer is one of the labels; None if none does.
 
-    Args:
-        skill: as read.
-        inputs: normal texts by name.
-        labels: of the output; empty for free text.
-        reserved: labels of other outputs, which a free text may not use.
+    Without labels, the answer is free text and none of the reserved labels of other outputs.
     """
-
-    def fits(rule: DecisionRule) -> bool:
-        if reserved and not labels and label_of(rule.answer, reserved) is not None:
-            return False
-        return label_of(rule.answer, labels) is not None
-
-    rules = [rule for rule in skill.rules if fits(rule)]
+    rules = [rule for rule in skill.rules if label_of(rule.answer, labels) is not None]
+    if reserved and not labels:
+        rules = [rule for rule in rules if label_of(rule.answer, reserved) is None]
     at = decide(rules, inputs, majority=skill.majority)
     return None if at is None else rules[at]
 
@@ -241,14 +231,7 @@ def prior_label(inputs: Mapping[str, str], labels: Sequence[str]) -> str:
 def answer_target(
     messages: Sequence[Mapping[str, object]], *, noise: float = 0.0, seed: int = 0, sample: object = 0
 ) -> str:
-    """Return the reply to a program's prompt.
-
-    Args:
-        messages: as a chat model gets them.
-        noise: probability of a wrong label.
-        seed: of the noise.
-        sample: distinguishes samples of one call.
-    """
+    """Return the reply to a program's prompt; `noise` is the probability of a wrong label."""
     form = read_form("\n\n".join(texts(messages, "system")))
     users = texts(messages, "user")
     inputs = read_inputs(form, users[-1] if users else "")
@@ -335,7 +318,8 @@ def _object(
         copies = [copy for copy in skill.copies if copy.name == key]
         copy, found = next(((copy, texts) for copy in copies if (texts := copied_texts(copy, inputs))), (None, []))
         if at is not None and (not own[at].is_default or copy is None):
-            values[key] = _parse(own[at].answer.partition(" with ")[2])
+            answer = own[at].answer.partition(" with ")[2]
+            values[key] = parse_json(answer, answer)
         elif copy is not None:
             one = _number_or_text(found[0]) if copy.kind == "number" else found[0]
             values[key] = found if copy.ordinal == "every" else one
@@ -351,13 +335,6 @@ def _copy(skill: SkillText, name: str, inputs: Mapping[str, str]) -> list[str]:
 def _number_or_text(text: str) -> object:
     number = number_of(text)
     return text if number is None else int(number) if number == int(number) else number
-
-
-def _parse(text: str) -> object:
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
 
 
 def _folded(name: str) -> str:

@@ -5,69 +5,67 @@ A record is believed only after its server was checked.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from filelock import FileLock, Timeout
-from pydantic import JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving.probe import Address, PrefixCache, classify_server, is_shared, port_of
 from skillc.models.serving.process import ProcessIdentity, stop_process
 from skillc.text import counted
 
-_FORMAT = 1
 _POLL = 0.2
 
 
-@dataclass(frozen=True, slots=True)
-class ServerRecord:
+class ServerRecord(BaseModel):
     """A running server as its record describes it.
 
     Attributes:
         server, guard: its processes.
-        address: with the key, which is generated for this server; the record is readable by this user alone.
+        url, key: its address. The key is generated for this server, and the record readable by this user alone; a
+            user's key is in no record.
         names: models that it serves.
         log: its log.
         keeper: the `skillc serve` that restarts it; None if its users restart it.
     """
 
+    model_config = ConfigDict(frozen=True)
+
+    format: Literal[1] = 1
     server: ProcessIdentity
     guard: ProcessIdentity
-    address: Address
+    url: str
+    key: str | None = Field(repr=False)
     names: tuple[str, ...]
     log: Path
     keeper: ProcessIdentity | None = None
 
+    @property
+    def address(self) -> Address:
+        """Its address with its key."""
+        return Address(self.url, self.key or "")
 
-def publish(path: Path, running: ServerRecord, *, with_key: bool) -> None:
-    """Write the record; `with_key` only if skillc generated the key: a user's key is in no file.
+
+def publish(path: Path, record: ServerRecord) -> None:
+    """Write a record.
 
     Raises:
         OSError: it cannot be written.
     """
-    record = {
-        "format": _FORMAT,
-        "server": asdict(running.server),
-        "guard": asdict(running.guard),
-        "url": running.address.url,
-        "key": running.address.key if with_key else None,
-        "names": list(running.names),
-        "log": str(running.log),
-        "keeper": asdict(running.keeper) if running.keeper is not None else None,
-    }
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         # No moment at which another user could read the key.
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(record, file, indent=1)
+            file.write(record.model_dump_json(indent=1))
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -90,10 +88,10 @@ def find_server(home: Path, prefix: str, names: Sequence[str], key: str | None) 
         key: the user's key; None if the server's key was generated.
     """
     for record in _records(home, prefix, names):
-        address = Address(record.address.url, key or record.address.key)
-        proven = record.server.is_alive and classify_server(address, names) == "ours"
-        if proven and not is_shared(port_of(address.url), record.server.pid):
-            return replace(record, address=address)
+        known = record if key is None else record.model_copy(update={"key": key})
+        proven = record.server.is_alive and classify_server(known.address, names) == "ours"
+        if proven and not is_shared(port_of(record.url), record.server.pid):
+            return known
     return None
 
 
@@ -123,55 +121,40 @@ def _records(home: Path, prefix: str, names: Sequence[str]) -> list[ServerRecord
 def _read_record(path: Path) -> ServerRecord | None:
     """Read a record; None if it is missing or incomplete."""
     try:
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if data["format"] != _FORMAT:
-            return None
-        return ServerRecord(
-            server=_identity(data["server"]),
-            guard=_identity(data["guard"]),
-            address=Address(str(data["url"]), str(data["key"] or "")),
-            names=tuple(str(name) for name in data["names"]),
-            log=Path(str(data["log"])),
-            keeper=_identity(data["keeper"]) if data.get("keeper") else None,
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        return ServerRecord.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
         return None
-
-
-def _identity(data: Mapping[str, Any]) -> ProcessIdentity:
-    return ProcessIdentity(int(data["pid"]), str(data["born"]))
 
 
 class StartCancelled(Exception):  # noqa: N818
     """The run ended while its server was starting."""
 
 
-class StartLock:
-    """A lock for starting servers of one kind: one process starts, and the others find the record that it publishes."""
+@contextmanager
+def start_lock(path: Path, closed: threading.Event, seconds: float) -> Iterator[None]:
+    """Hold the lock for starting servers of one kind: one process starts, and the others find its record.
 
-    def __init__(self, path: Path, closed: threading.Event, seconds: float) -> None:
-        self._lock = FileLock(path, thread_local=False)
-        self._closed = closed
-        self._seconds = seconds
-
-    def __enter__(self) -> None:
-        deadline = time.monotonic() + self._seconds
-        while True:
-            try:
-                self._lock.acquire(timeout=0)
-                return
-            except Timeout:
-                if self._closed.wait(_POLL):
-                    raise StartCancelled from None
-                if time.monotonic() > deadline:
-                    raise PermanentFailure(
-                        "another skillc has been starting the same server for too long",
-                        hint=f"check that process, or remove `{self._lock.lock_file}`",
-                    ) from None
-
-    def __exit__(self, *_: object) -> None:
-        if self._lock.is_locked:
-            self._lock.release()
+    Raises:
+        StartCancelled: `closed` was set while waiting.
+        PermanentFailure: another process held the lock too long.
+    """
+    lock = FileLock(path, thread_local=False)
+    deadline = time.monotonic() + seconds
+    while not lock.is_locked:
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            if closed.wait(_POLL):
+                raise StartCancelled from None
+            if time.monotonic() > deadline:
+                raise PermanentFailure(
+                    "another skillc has been starting the same server for too long",
+                    hint=f"check that process, or remove `{lock.lock_file}`",
+                ) from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class Watcher(Protocol):

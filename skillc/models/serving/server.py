@@ -35,12 +35,12 @@ from skillc.models.serving.records import (
     ServerRecord,
     ServerSummary,
     StartCancelled,
-    StartLock,
     Watcher,
     find_keeper,
     find_server,
     publish,
     running_servers,
+    start_lock,
     withdraw,
 )
 from skillc.text import listed
@@ -253,10 +253,12 @@ class Server:
             self._found = True
             self.watcher.note(f"{self._label} is already served at {address.url}")
             return address
-        deadline = time.monotonic() + self.launch.options.timeout
+        timeout = self.launch.options.timeout
+        deadline = time.monotonic() + timeout
         waits = False
+        self._home.mkdir(parents=True, exist_ok=True)
         while True:
-            with self._start_lock():
+            with start_lock(self._home / f"{self._prefix}.lock", self._closed, timeout):
                 running = find_server(self._home, self._prefix, self._required, self._key)
                 if running is not None:
                     return self._reuse(running)
@@ -278,7 +280,7 @@ class Server:
     def _reuse(self, running: ServerRecord) -> Address:
         self._reused, self._process, self.log = running.server, None, running.log
         self._secret, self._shared = running.address.key, True
-        self.watcher.note(f"{self._label} is already served at {running.address.url} by an earlier start")
+        self.watcher.note(f"{self._label} is already served at {running.url} by an earlier start")
         return running.address
 
     def _declared(self) -> Address | None:
@@ -336,8 +338,16 @@ class Server:
             self._seconds = time.monotonic() - began
             if self._shared:
                 keeper = identify(os.getpid()) if self._foreground else None
-                record = ServerRecord(process.server, process.guard, address, self.served_names, process.log, keeper)
-                publish(self.state, record, with_key=self._key is None)
+                record = ServerRecord(
+                    server=process.server,
+                    guard=process.guard,
+                    url=address.url,
+                    key=address.key if self._key is None else None,
+                    names=self.served_names,
+                    log=process.log,
+                    keeper=keeper,
+                )
+                publish(self.state, record)
             if self._outlives_run:
                 # Only after publishing: a server without a record could not be stopped.
                 process.release()
@@ -389,10 +399,6 @@ class Server:
             if self._closed.wait(_POLL):
                 raise StartCancelled
 
-    def _start_lock(self) -> StartLock:
-        self._home.mkdir(parents=True, exist_ok=True)
-        return StartLock(self._home / f"{self._prefix}.lock", self._closed, self.launch.options.timeout)
-
     # ---- names, state and messages ----
 
     @property
@@ -431,7 +437,7 @@ class Server:
         found = listeners(port)
         user = f"by {found[0].label}" if found else "by another process"
         hint = "stop that process" if found else f"stop the process that listens there: `ss -ltnp 'sport = :{port}'`"
-        if any(port_of(record.address.url) == port for _, record in running_servers(self._home)):
+        if any(port_of(record.url) == port for _, record in running_servers(self._home)):
             hint = "stop that server with `skillc serve PROGRAM --stop`"
         where = "`base_url`" if self.launch.address is not None else "`port` in its `serve` block"
         return PermanentFailure(

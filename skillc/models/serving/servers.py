@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ class Servers:
     def on_restart(self, hold: Callable[[str], None], free: Callable[[str], None]) -> None:
         """Set the callbacks that hold a role's calls while its server restarts, and free them afterwards."""
         for server in self.all:
-            server.on_lost = lambda server=server: _for_each(hold, server.roles)  # type: ignore[misc]
-            server.on_back = lambda server=server: _for_each(free, server.roles)  # type: ignore[misc]
+            server.on_lost = partial(_for_each, hold, server.roles)
+            server.on_back = partial(_for_each, free, server.roles)
 
     async def ready(self, endpoint: str) -> Address | None:
         """Return the address of an endpoint's server once it answers; None if skillc serves no such endpoint.
