@@ -1,8 +1,8 @@
-"""The models of a plan: as the program declares them, as one call replaces them, and which of them a run asks."""
+"""The models of a plan: as declared, as overridden for one call, and those that a run calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -10,37 +10,39 @@ from pydantic import JsonValue
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.terms import WordTerm, calls
-from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Value
+from skillc.language.checked import Entity, Invocation, Items, Setting, Value, amount_of
 from skillc.language.commands import json_path, split_command
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
 from skillc.plan.schema import (
     RULEBOOK,
     AnswerPlan,
     ExecPlan,
-    FieldPlan,
     ModelPlan,
     PacingPlan,
     Plan,
     PricePlan,
-    TypePlan,
     provider_of,
 )
 from skillc.plan.settings import count_of, env_of, plain, plain_block, value_of
 from skillc.text import listed
 
-# Settings of skillc itself; everything else in a model's block is sent with each call.
+# Settings of skillc; all other settings of a model are sent with each call.
 _OWN = frozenset(each.name for each in MODEL_PARAMETERS if not each.sent)
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
 def resolve_models(models: tuple[Entity, ...]) -> dict[str, ModelPlan]:
-    """The models by role, in the alphabet's order."""
+    """The models by role, sorted."""
     plans = [_model(model) for model in models]
     return {plan.role: plan for plan in sorted(plans, key=lambda plan: plan.role)}
 
 
 def _model(model: Entity) -> ModelPlan:
-    parameters = {name: _sent(setting) for name, setting in sorted(model.settings.items()) if name not in _OWN}
+    parameters: dict[str, JsonValue] = {
+        name: plain_block(setting.block) if setting.block else plain(setting.value)
+        for name, setting in sorted(model.settings.items())
+        if name not in _OWN
+    }
     limits = [limit for name in _REPLY_LIMITS if isinstance(limit := parameters.get(name), int)]
     address, serve = value_of(model, "base_url"), model.settings.get("serve")
     return ModelPlan(
@@ -61,10 +63,8 @@ def _model(model: Entity) -> ModelPlan:
 
 
 def _pacing(model: Entity) -> PacingPlan:
-    given = {
-        name: value.value for name in PacingPlan.model_fields if isinstance(value := value_of(model, name), Amount)
-    }
-    return PacingPlan.model_validate(given)
+    given = {name: amount_of(model.settings, name) for name in PacingPlan.model_fields}
+    return PacingPlan.model_validate({name: value for name, value in given.items() if value is not None})
 
 
 def _exec(setting: Setting) -> ExecPlan:
@@ -80,10 +80,10 @@ def _exec(setting: Setting) -> ExecPlan:
 def _answer(setting: Setting | None) -> AnswerPlan:
     if setting is None or not isinstance(setting.value, Invocation):
         return AnswerPlan()
-    kind, said = setting.value.function, str(setting.value.arguments[0])
+    kind, argument = setting.value.function, str(setting.value.arguments[0])
     if kind == "json":
-        return AnswerPlan(kind="json", path=json_path(said) or ())
-    return AnswerPlan.model_validate({"kind": kind, "text": said})
+        return AnswerPlan(kind="json", path=json_path(argument) or ())
+    return AnswerPlan.model_validate({"kind": kind, "text": argument})
 
 
 def _variables(setting: Setting | None) -> tuple[str, ...]:
@@ -96,35 +96,26 @@ def _function(value: Value | None) -> str | None:
     return str(value.arguments[0]) if isinstance(value, Invocation) else None
 
 
-def _sent(setting: Setting) -> JsonValue:
-    return plain_block(setting.block) if setting.block else plain(setting.value)
-
-
 def _price(block: Mapping[str, Setting]) -> PricePlan:
     return PricePlan(
-        input=_dollars(block, "input") or Fraction(0),
-        output=_dollars(block, "output") or Fraction(0),
-        cached=_dollars(block, "cached"),
-        call=_dollars(block, "call") or Fraction(0),
+        input=amount_of(block, "input") or Fraction(0),
+        output=amount_of(block, "output") or Fraction(0),
+        cached=amount_of(block, "cached"),
+        call=amount_of(block, "call") or Fraction(0),
     )
-
-
-def _dollars(block: Mapping[str, Setting], name: str) -> Fraction | None:
-    setting = block.get(name)
-    return setting.value.value if setting is not None and isinstance(setting.value, Amount) else None
 
 
 TARGET, OPTIMIZER = "target", "optimizer"
 
 
 def with_used_models(plan: Plan) -> Plan:
-    """The plan with only the models that a compile asks: no other needs to exist or changes a run's identity."""
+    """Keep only the models that a compile calls: no other has to exist or changes the identity of a run."""
     roles = {TARGET, OPTIMIZER, *judges(plan)}
     return plan.model_copy(update={"models": {name: model for name, model in plan.models.items() if name in roles}})
 
 
 def judges(plan: Plan) -> Iterator[str]:
-    """The role of each judge that a rollout is shown to."""
+    """The role of each judge of the metrics."""
     for metric in plan.metrics:
         for each in calls(metric.term):
             if each.function == "judge":
@@ -134,25 +125,25 @@ def judges(plan: Plan) -> Iterator[str]:
 
 OFFLINE_MODEL = f"{RULEBOOK}/v1"
 
-# Parameters that mean the same to every provider, so that they outlive a change of provider.
+# Parameters that every provider accepts.
 _COMMON = frozenset({each.name for each in MODEL_PARAMETERS if each.sent} | {"stop"})
 
 
 def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
-    """The plan with other models in its roles.
+    """Replace the models of some roles.
 
-    A role keeps its settings where the provider stays the same, its price excepted; else those that belong to the old
-    provider go: address, key, server, and all parameters that not every provider knows.
+    With the same provider a role keeps its settings, except the price. With another provider it keeps only the
+    parameters that every provider accepts.
 
     Raises:
-        SkillcError: there is no such role, or the model names no provider.
+        SkillcError: the role is unknown, or the model names no provider.
     """
     models = dict(plan.models)
     for role, name in changes.items():
         if role not in models:
             near = suggest(role, models)
-            hint = f"did you mean `{near}`?" if near else f"there are {listed(models)}"
-            raise SkillcError(f"there is no model `{role}`", hint=hint)
+            hint = f"did you mean `{near}`?" if near else f"valid roles: {listed(models)}"
+            raise SkillcError(f"the program has no model `{role}`", hint=hint)
         provider, slash, rest = name.partition("/")
         if not (provider and slash and rest):
             raise SkillcError(f"`{name}` names no provider", hint=f"write `--model {role}=openai/{name.strip('/')}`")
@@ -161,10 +152,10 @@ def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
 
 
 def resolve_model_names(plan: Plan, environ: Mapping[str, str]) -> Plan:
-    """The plan with the names of models that the environment holds; those that it does not hold are left open.
+    """Fill in the names of models from the environment; unset ones stay open.
 
     Raises:
-        SkillcError: a variable holds no name of a model. Its value is not shown, for it may be a key.
+        SkillcError: a variable is not the name of a model. Its value is not shown, as it may be a key.
     """
     models = dict(plan.models)
     for role, model in plan.models.items():
@@ -174,7 +165,7 @@ def resolve_model_names(plan: Plan, environ: Mapping[str, str]) -> Plan:
         provider, slash, rest = name.partition("/")
         if not (provider and slash and rest):
             raise SkillcError(
-                f"model `{role}` takes its name from `{model.model_env}`, and what that holds names no provider",
+                f"model `{role}` takes its name from `{model.model_env}`, which names no provider",
                 hint=f"export {model.model_env}=openai/gpt-5.5-mini",
             )
         models[role] = model.model_copy(update={"model": name, "model_env": None})
@@ -182,10 +173,10 @@ def resolve_model_names(plan: Plan, environ: Mapping[str, str]) -> Plan:
 
 
 def require_names(plan: Plan) -> None:
-    """Sees to it that every model has a name.
+    """Check that every model has a name.
 
     Raises:
-        SkillcError: the environment variable that should hold it is not set.
+        SkillcError: the environment variable of a name is not set.
     """
     for role, model in plan.models.items():
         if model.model_env is not None:
@@ -196,7 +187,7 @@ def require_names(plan: Plan) -> None:
 
 
 def put_offline(plan: Plan) -> Plan:
-    """The plan with the rulebook in place of every model; settings of other providers go, the reply's limit stays."""
+    """Replace every model by the rulebook; of the settings only the limit of replies stays."""
     models = {
         role: model
         if model.provider == RULEBOOK
@@ -218,7 +209,7 @@ def _replaced(model: ModelPlan, name: str) -> ModelPlan:
 
 
 def _served_as(model: ModelPlan, name: str) -> dict[str, JsonValue] | None:
-    """The server's settings for another model: what named the old one goes, unless the new one is its adapter."""
+    """The server settings for another model: without those of the old model, unless the new one is its adapter."""
     if model.serve is None:
         return None
     lora = model.serve.get("lora")
@@ -228,44 +219,26 @@ def _served_as(model: ModelPlan, name: str) -> dict[str, JsonValue] | None:
     return {key: value for key, value in model.serve.items() if kept or key not in own}
 
 
-_UNSEEN = frozenset({"image", "file"})
-
-
-def rulebook_roles(plan: Plan) -> tuple[str, ...]:
-    """The roles that the rulebook plays."""
-    return tuple(role for role, model in plan.models.items() if model.provider == RULEBOOK)
+_RULEBOOK_LIMITS = {
+    **dict.fromkeys(("number", "integer"), "only learns which number of the input to copy, and computes nothing"),
+    "text": "only learns which part of the input to copy, and writes no text",
+    "json": "only learns keys that copy a part of the input or have a few fixed values, and no nested ones",
+    "list": "only learns lists of all similar parts of the input",
+    "image": "can answer no image",
+    "file": "can answer no file",
+}
+"""The limits of the rulebook on outputs, by the kind of type; other kinds have none."""
 
 
 def rulebook_limits(plan: Plan) -> list[str]:
-    """One sentence for each field that is beyond the rulebook or only partly within its reach; none without it.
+    """One sentence for each field that the rulebook cannot handle, or only in part; none without the rulebook.
 
-    An optimizer alone is limited by what it can propose, a target alone by what it can answer: both are the same forms.
+    The limits of a target and of an optimizer are the same: what the one can answer, the other can propose.
     """
-    if not {"target", "optimizer"} & set(rulebook_roles(plan)):
+    if not any(model.provider == RULEBOOK for role, model in plan.models.items() if role in (TARGET, OPTIMIZER)):
         return []
-    return [*_inputs(plan.task.inputs), *_outputs(plan.task.outputs)]
-
-
-def _inputs(fields: Sequence[FieldPlan]) -> list[str]:
-    return [
-        f"the rulebook is not a language model: it cannot look into the {field.type.kind} `{field.name}`"
-        for field in fields
-        if field.type.kind in _UNSEEN
-    ]
-
-
-def _outputs(fields: Sequence[FieldPlan]) -> list[str]:
-    found = [(field.name, limit) for field in fields if (limit := _limit(field.type))]
-    return [f"the rulebook is not a language model: for `{name}` it {limit}" for name, limit in found]
-
-
-def _limit(kind: TypePlan) -> str:
-    if kind.kind in ("number", "integer"):
-        return "only learns which number of the input to copy, and computes nothing"
-    if kind.kind == "text":
-        return "only learns which part of the input to copy, and writes no text of its own"
-    if kind.kind == "json":
-        return "only learns keys that copy a part of the input or have a few fixed values, and no nested ones"
-    if kind.kind == "list":
-        return "only learns lists of all parts of the input that look alike"
-    return f"can answer no {kind.kind}" if kind.kind in _UNSEEN else ""
+    unread = [field for field in plan.task.inputs if field.type.kind in ("image", "file")]
+    limits = [f"it cannot read the {field.type.kind} `{field.name}`" for field in unread]
+    outputs = ((field.name, _RULEBOOK_LIMITS.get(field.type.kind)) for field in plan.task.outputs)
+    limits += [f"for `{name}` it {limit}" for name, limit in outputs if limit]
+    return [f"the rulebook is not a language model: {limit}" for limit in limits]

@@ -1,30 +1,22 @@
-"""From a checked program to the plan, every default filled in."""
+"""From a checked program to its plan, with every default filled in."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from math import gcd, lcm
-from typing import Literal, cast
+from typing import get_args
 
 from skillc.diagnostics.diagnostic import Diagnostic, Reporter
 from skillc.document.markdown import heading
+from skillc.document.skill import Mode
 from skillc.document.skill_md import further_keys
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import metrics_read
-from skillc.language.checked import (
-    Checked,
-    CheckedGate,
-    CheckedMetric,
-    Entity,
-    FieldType,
-    Invocation,
-    Setting,
-    Shares,
-    Word,
-)
+from skillc.language.checked import Checked, CheckedMetric, Entity, FieldType, Invocation, Setting, Shares, Word
 from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
@@ -41,31 +33,20 @@ from skillc.plan.schema import (
     TaskPlan,
     TypePlan,
 )
-from skillc.plan.settings import (
-    block_plan,
-    count_of,
-    plain,
-    plain_block,
-    text_of,
-    value_of,
-    word_of,
-)
+from skillc.plan.settings import block_plan, count_of, plain, plain_block, text_of, value_of, word_of
 from skillc.syntax.source import Span
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPlan:
-    """The plan of a program, None where the program has errors or is a library, and what resolving found."""
+    """The plan of a program, None if it has errors or is a library, and the diagnostics of resolving."""
 
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 def resolve(checked: Checked) -> ResolvedPlan:
-    """The plan of a checked program.
-
-    A program with errors has no plan, and nothing is added to what the checker said.
-    """
+    """Resolve a checked program; one with errors has no plan and gets no further diagnostics."""
     if checked.broken:
         return ResolvedPlan(None)
     report = Reporter()
@@ -73,66 +54,72 @@ def resolve(checked: Checked) -> ResolvedPlan:
         kind: tuple(e for e in checked.entities if e.kind == kind)
         for kind in ("task", "skill", "data", "model", "rubric")
     }
-    if not _compilable(report, checked, found["skill"]):
+    if not _is_compilable(report, checked, found["skill"]):
         return ResolvedPlan(None, report.diagnostics())
     (task,), (skill, *_), (data,) = found["task"], found["skill"], found["data"]
-    metrics = resolve_metrics(checked.metrics)
-    skill_plan = resolve_skill(report, skill)
-    data_plan = resolve_data(data)
+    skill_plan = _skill(report, skill)
     if report.errors:
         return ResolvedPlan(None, report.diagnostics())
+    settings = {entity.kind: entity for entity in checked.entities if entity.name is None}
+    gates = [gate for gate in checked.gates if gate.kind == "gate"]
+    requires = [gate for gate in checked.gates if gate.kind == "require"]
     plan = Plan(
         language=checked.version,
-        task=resolve_task(task),
+        task=_task(task),
         skill=skill_plan,
         models=resolve_models(found["model"]),
-        data=data_plan,
-        metrics=metrics,
-        optimize=block_plan(OptimizePlan, _once(checked, "optimize")),
-        budget=block_plan(BudgetPlan, _once(checked, "budget")),
-        gates=resolve_gates(checked.gates),
-        requires=resolve_requires(checked.gates),
+        data=_data(data),
+        metrics=resolve_metrics(checked.metrics),
+        optimize=block_plan(OptimizePlan, settings.get("optimize")),
+        budget=block_plan(BudgetPlan, settings.get("budget")),
+        # In declared order, which decides which failed gate is reported.
+        gates=tuple(
+            GatePlan(name=each.name, term=each.term, text=each.text, stage=stage_of(each.term), for_=each.for_)
+            for each in gates
+        ),
+        requires=tuple(RequirePlan(name=each.name, term=each.term, text=each.text) for each in requires),
         required_verdict=checked.required.verdict if checked.required is not None else None,
         rubrics={rubric.name or "": str(rubric.value or "") for rubric in found["rubric"]},
     )
     return ResolvedPlan(plan, report.diagnostics())
 
 
-def _once(checked: Checked, kind: str) -> Entity | None:
-    return next((entity for entity in checked.entities if entity.kind == kind and entity.name is None), None)
-
-
-def _compilable(report: Reporter, checked: Checked, skills: Sequence[Entity]) -> bool:
+def _is_compilable(report: Reporter, checked: Checked, skills: Sequence[Entity]) -> bool:
     """Report a library, which has nothing to compile, and a second skill; return whether there is neither."""
     source, start = checked.program.source, Span(0, min(1, len(checked.program.source.text)))
     if checked.library:
         hint = "compile a program that uses it"
-        report.add("SK559", source, start, f"`{source.name}` only declares what others use", hint=hint)
+        report.add("SK559", source, start, f"`{source.name}` only declares what other programs use", hint=hint)
     for skill in skills[1:]:
         message = f"`{skill.name}` is a second skill; this version trains one skill of a program"
-        report.add("SK560", skill.source, skill.span, message, hint="move it into a program of its own")
+        report.add("SK560", skill.source, skill.span, message, hint="move it into its own program")
     return not report.errors
 
 
-def resolve_task(task: Entity) -> TaskPlan:
-    """The task of the program."""
+# ---- task -----------------------------------------------------------------------------------------
+
+
+def _task(task: Entity) -> TaskPlan:
     rollout = task.settings.get("rollout")
     return TaskPlan(
-        inputs=tuple(field_plan(child) for child in task.children if child.kind == "input"),
-        outputs=tuple(field_plan(child) for child in task.children if child.kind == "output"),
+        inputs=_fields(task, "input"),
+        outputs=_fields(task, "output"),
         rollout=_rollout(rollout) if rollout is not None else RolloutPlan(),
     )
 
 
-def field_plan(entity: Entity) -> FieldPlan:
-    """An input, an output, or a column of the data, which bears the field's own name unless one is given."""
-    name = entity.name or ""
-    return FieldPlan(
-        name=name,
-        type=_type(entity.type or FieldType("text")),
-        column=text_of(entity, "column") or name,
-        about=text_of(entity, "about"),
-        limit=count_of(entity, "limit"),
+def _fields(entity: Entity, kind: str) -> tuple[FieldPlan, ...]:
+    """Inputs, outputs, or columns of the data; the column has the name of the field unless another is declared."""
+    return tuple(
+        FieldPlan(
+            name=child.name or "",
+            type=_type(child.type or FieldType("text")),
+            column=text_of(child, "column") or child.name or "",
+            about=text_of(child, "about"),
+            limit=count_of(child, "limit"),
+        )
+        for child in entity.children
+        if child.kind == kind
     )
 
 
@@ -151,39 +138,32 @@ def _rollout(setting: Setting) -> RolloutPlan:
     return RolloutPlan(kind=kind, settings=settings)
 
 
-Mode = Literal["frozen", "trainable", "slow"]
-_MODES: tuple[Mode, ...] = ("frozen", "trainable", "slow")
+# ---- skill ----------------------------------------------------------------------------------------
 
 
-def resolve_skill(report: Reporter, skill: Entity) -> SkillPlan:
-    """The skill of the program, with the name that its artifact will bear."""
+def _skill(report: Reporter, skill: Entity) -> SkillPlan:
     name = skill.name or ""
-    about = _about(skill)
-    load, present = word_of(skill, "load"), word_of(skill, "present")
-    return SkillPlan(
-        name=name,
-        artifact=artifact_name(name),
-        about=about,
-        about_trainable=_about_is_trainable(skill),
-        sections=tuple(_section(child) for child in skill.children if child.kind == "section"),
-        title=_title(skill),
-        frontmatter=_frontmatter(report, skill),
-        load=cast('Literal["always", "on_demand"]', load or "always"),
-        present=cast('Literal["advice", "rules"]', present or "rules"),
+    return SkillPlan.model_validate(
+        {
+            "name": name,
+            "artifact": artifact_name(name),
+            "about": " ".join((text_of(skill, "about") or "").split()),
+            "about_trainable": _is_about_trainable(skill),
+            "sections": tuple(_section(child) for child in skill.children if child.kind == "section"),
+            "title": _title(skill),
+            "frontmatter": _frontmatter(report, skill),
+            "load": word_of(skill, "load") or "always",
+            "present": word_of(skill, "present") or "rules",
+        }
     )
 
 
 def artifact_name(name: str) -> str:
-    """The name by Agent Skills rules: `route_tickets` becomes `route-tickets`, no hyphen doubled or at an end."""
+    """The name by the rules of Agent Skills: `route_tickets` becomes `route-tickets`, without stray hyphens."""
     return "-".join(part for part in name.lower().replace("-", "_").split("_") if part)
 
 
-def _about(skill: Entity) -> str:
-    """The description on one line, as the frontmatter of the artifact holds it."""
-    return " ".join((text_of(skill, "about") or "").split())
-
-
-def _about_is_trainable(skill: Entity) -> bool:
+def _is_about_trainable(skill: Entity) -> bool:
     setting = skill.settings.get("about")
     children = (word for child in skill.children if child.kind == "about" for word in child.words)
     words = (*(setting.words if setting is not None else ()), *children, *skill.words)
@@ -191,18 +171,16 @@ def _about_is_trainable(skill: Entity) -> bool:
 
 
 def _section(section: Entity) -> SectionPlan:
-    mode: Mode = next((mode for mode in _MODES if mode in section.words), "frozen")
+    mode: Mode = next((mode for mode in get_args(Mode) if mode in section.words), "frozen")
     text = section.value if isinstance(section.value, str) else ""
     name, limit = section.name or "", count_of(section, "limit")
     return SectionPlan(name=name, mode=mode, text=text, limit=limit, title=_title(section))
 
 
 def _title(entity: Entity) -> str | None:
-    """A heading on one line, as markdown reads it back; None where the name makes it."""
+    """A heading on one line, as markdown reads it; None if it is made from the name."""
     title = text_of(entity, "title")
-    if title is None:
-        return None
-    found = heading(f"## {' '.join(title.split())}")
+    found = heading(f"## {' '.join(title.split())}") if title is not None else None
     return found.title if found else None
 
 
@@ -212,37 +190,34 @@ def _frontmatter(report: Reporter, skill: Entity) -> str:
         return ""
     keys = further_keys(text)
     if keys is None:
-        hint = "write one key a line: `license: MIT`"
-        message = "an agent can't load this `frontmatter`: it is not YAML"
+        message, hint = "`frontmatter` is not YAML, so no agent can load it", "write one key a line: `license: MIT`"
         report.add("SK563", setting.source, setting.span, message, hint=hint)
     elif keys & {"name", "description"}:
-        hint = "the skill's name and its `about` make `name` and `description`"
-        message = "`frontmatter` repeats a key that the skill has already"
-        report.add("SK563", setting.source, setting.span, message, hint=hint)
+        hint = "`name` and `description` are made from the skill's name and its `about`"
+        report.add("SK563", setting.source, setting.span, "`frontmatter` repeats a key of the skill", hint=hint)
     return text.strip("\n")
 
 
-_FILES = ("source", "train", "validation", "test")
+# ---- data -----------------------------------------------------------------------------------------
 
 
-def resolve_data(data: Entity) -> DataPlan:
+def _data(data: Entity) -> DataPlan:
     """The data of the program; a source without a split has the default one."""
-    files = {name: text_of(data, name) for name in _FILES}
-    split = _split(data) or (SplitPlan() if files["source"] is not None else None)
-    fields = (field_plan(child) for child in data.children if child.kind == "field")
+    source = text_of(data, "source")
     return DataPlan(
-        source=files["source"],
-        train=files["train"],
-        validation=files["validation"],
-        test=files["test"],
-        fields=tuple(sorted(fields, key=lambda field: field.name)),
-        split=split,
+        source=source,
+        train=text_of(data, "train"),
+        validation=text_of(data, "validation"),
+        test=text_of(data, "test"),
+        fields=tuple(sorted(_fields(data, "field"), key=lambda field: field.name)),
+        split=_split(data) or (SplitPlan() if source is not None else None),
         group=word_of(data, "group") or text_of(data, "group"),
         seed=count_of(data, "seed") or 0,
     )
 
 
 def _split(data: Entity) -> SplitPlan | None:
+    """The declared split; shares in the smallest whole numbers, so that `4 : 2 : 4` and `2 : 1 : 2` are equal."""
     value = value_of(data, "split")
     if not isinstance(value, Shares):
         return None
@@ -250,37 +225,29 @@ def _split(data: Entity) -> SplitPlan | None:
     parts += [Fraction(0)] * (3 - len(parts))
     if value.parts[0].unit == "examples":
         return SplitPlan(unit="examples", parts=tuple(parts))
-    return SplitPlan(parts=_smallest(parts))
-
-
-def _smallest(parts: list[Fraction]) -> tuple[Fraction, ...]:
-    """The same ratio in the smallest whole numbers, so that `4 : 2 : 4` and `2 : 1 : 2` are one split."""
     scale = lcm(*(part.denominator for part in parts))
     whole = [int(part * scale) for part in parts]
-    shared = gcd(*whole)
-    return tuple(Fraction(part, shared) for part in whole)
+    return SplitPlan(parts=tuple(Fraction(part, gcd(*whole)) for part in whole))
 
 
-def resolve_metrics(metrics: Sequence[CheckedMetric]) -> tuple[MetricPlan, ...]:
-    """The metrics, each after those that it reads, else in the alphabet's order."""
+# ---- metrics --------------------------------------------------------------------------------------
+
+
+def resolve_metrics(metrics: Iterable[CheckedMetric]) -> tuple[MetricPlan, ...]:
+    """Sort metrics so that each comes after those that it reads, else by name."""
     plans = {metric.name: _metric(metric) for metric in metrics}
-    return tuple(plans[name] for name in _ordered({name: metrics_read(plan.term) for name, plan in plans.items()}))
-
-
-def resolve_gates(gates: Sequence[CheckedGate]) -> tuple[GatePlan, ...]:
-    """The gates in their declared order, which decides who is blamed."""
-    return tuple(
-        GatePlan(name=gate.name, term=gate.term, text=gate.text, stage=stage_of(gate.term), for_=gate.for_)
-        for gate in gates
-        if gate.kind == "gate"
-    )
-
-
-def resolve_requires(gates: Sequence[CheckedGate]) -> tuple[RequirePlan, ...]:
-    """What is decided before the first step."""
-    return tuple(
-        RequirePlan(name=gate.name, term=gate.term, text=gate.text) for gate in gates if gate.kind == "require"
-    )
+    # The checker rejects cycles.
+    sorter = TopologicalSorter({name: metrics_read(plan.term) & plans.keys() for name, plan in plans.items()})
+    sorter.prepare()
+    ready: list[str] = []
+    placed: list[MetricPlan] = []
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heappush(ready, name)
+        name = heappop(ready)
+        placed.append(plans[name])
+        sorter.done(name)
+    return tuple(placed)
 
 
 def _metric(metric: CheckedMetric) -> MetricPlan:
@@ -294,25 +261,3 @@ def _metric(metric: CheckedMetric) -> MetricPlan:
         goal=metric.goal,
         declared=metric.declared,
     )
-
-
-def _ordered(reads: dict[str, frozenset[str]]) -> list[str]:
-    """Names such that each comes after those that it reads; of those that may come next, the first by alphabet.
-
-    The checker reports cycles, so that every name gets its place.
-    """
-    missing = {name: read & reads.keys() for name, read in reads.items()}
-    readers: dict[str, list[str]] = {name: [] for name in reads}
-    for name, read in missing.items():
-        for each in read:
-            readers[each].append(name)
-    waiting = {name: len(read) for name, read in missing.items()}
-    free = sorted(name for name, count in waiting.items() if not count)
-    placed: list[str] = []
-    while free:
-        placed.append(heappop(free))
-        for name in readers[placed[-1]]:
-            waiting[name] -= 1
-            if not waiting[name]:
-                heappush(free, name)
-    return placed

@@ -1,4 +1,4 @@
-"""The settings of a program as values of the plan, and their changes for one call: `--set`."""
+"""The settings of a program as values of the plan, and their overrides for one call: `--set`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word
+from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word, amount_of
 from skillc.language.forms import SettingKind, settings_of
 from skillc.language.kinds import KINDS, REMOVED
 from skillc.language.loop import SchedulePlan
@@ -24,20 +24,14 @@ _LITERALS: Mapping[str, JsonValue] = {"on": True, "true": True, "off": False, "f
 
 
 def value_of(entity: Entity, name: str) -> Value | None:
-    """The value of a setting, None where it is not given."""
+    """The value of a setting; None if it is not set."""
     setting = entity.settings.get(name)
     return setting.value if setting is not None else None
 
 
-def amount_of(entity: Entity, name: str) -> Fraction | None:
-    """A number in its base unit."""
-    value = value_of(entity, name)
-    return value.value if isinstance(value, Amount) else None
-
-
 def count_of(entity: Entity, name: str) -> int | None:
-    """A whole number; the checker has seen to it that it is one."""
-    value = amount_of(entity, name)
+    """A whole number, as the checker has ensured."""
+    value = amount_of(entity.settings, name)
     return int(value) if value is not None else None
 
 
@@ -54,7 +48,7 @@ def word_of(entity: Entity, name: str) -> str | None:
 
 
 def env_of(value: Value | None) -> str | None:
-    """The variable that `env("NAME")` names."""
+    """The environment variable that `env("NAME")` names."""
     if isinstance(value, Invocation) and value.function == "env" and value.arguments:
         name = value.arguments[0]
         return name if isinstance(name, str) else None
@@ -62,7 +56,7 @@ def env_of(value: Value | None) -> str | None:
 
 
 def plain(value: Value) -> JsonValue:
-    """A literal as JSON has it: whole numbers as integers, `on` and `off` as true and false, other words as texts."""
+    """A value as JSON: whole numbers as integers, `on` and `off` as true and false, other words as strings."""
     if isinstance(value, Amount):
         return number(value.value)
     if isinstance(value, Word):
@@ -78,12 +72,12 @@ def plain(value: Value) -> JsonValue:
 
 
 def number(value: Fraction) -> int | float:
-    """The number as JSON has it; `1.0` and `1` are the same."""
+    """A number as JSON; whole numbers as integers."""
     return value.numerator if value.denominator == 1 else float(value)
 
 
 def plain_block(block: Mapping[str, Setting]) -> dict[str, JsonValue]:
-    """The settings of a block as JSON; a setting with a block is that block, with its word as `kind`."""
+    """The settings of a block as JSON; a setting with a block becomes that block, its word under `kind`."""
     return {name: _plain_setting(setting) for name, setting in block.items()}
 
 
@@ -98,7 +92,7 @@ B = TypeVar("B")
 
 
 def block_plan(block: type[B], entity: Entity | None) -> B:
-    """The part of the plan that a block declares, with the default of each setting that it does not give."""
+    """The part of the plan that a block declares, with defaults for the other settings."""
     given = entity.settings if entity is not None else {}
     return block(
         **{each.name: _in_plan(each, given[each.name].value) for each in settings_of(block) if each.name in given}
@@ -106,12 +100,12 @@ def block_plan(block: type[B], entity: Entity | None) -> B:
 
 
 def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
-    """The plan with some settings changed: `budget.cost=1`.
+    """Change settings of a plan: `budget.cost=1`.
 
-    Values are written as in a program (`90 min`, `31M`, `cosine(4, 2)`, `off`); `none` takes a cap away.
+    Values are written as in a program (`90 min`, `31M`, `cosine(4, 2)`, `off`); `none` removes a cap.
 
     Raises:
-        SkillcError: there is no such setting, or the value does not fit it.
+        SkillcError: the setting is unknown, or the value does not fit it.
     """
     known = {
         f"{kind.word}.{each.name}": each for kind in KINDS.values() for each in kind.settings or () if each.changeable
@@ -130,10 +124,10 @@ def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
 def _unknown(key: str, text: str, known: Collection[str]) -> SkillcError:
     block, _, name = key.partition(".")
     near = suggest(key, known) or next((each for each in known if each.endswith(f".{key}")), None)
-    hint = REMOVED.get((block, name)) or (f"did you mean `{near}`?" if near else f"there are {listed(known)}")
+    hint = REMOVED.get((block, name)) or (f"did you mean `{near}`?" if near else f"valid settings: {listed(known)}")
     if key == "require":
-        hint = f"it has an option of its own: `--require {text.strip()}`"
-    return SkillcError(f"there is no setting `{key}`", hint=hint)
+        hint = f"use `--require {text.strip()}`"
+    return SkillcError(f"unknown setting `{key}`", hint=hint)
 
 
 def _changed(key: str, setting: SettingKind, text: str) -> object:
@@ -146,7 +140,7 @@ def _changed(key: str, setting: SettingKind, text: str) -> object:
 
 
 def _in_plan(setting: SettingKind, value: Value) -> object:
-    """The value of a setting as the plan has it."""
+    """The value of a setting in the plan."""
     if isinstance(setting.default, SchedulePlan):
         return _schedule(value)
     if isinstance(value, Amount):

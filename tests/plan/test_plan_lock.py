@@ -108,7 +108,7 @@ def test_a_failed_write_leaves_the_old_lock(tmp_path):
 
 
 def test_a_lock_that_is_missing(tmp_path):
-    with pytest.raises(SkillcError, match="there is no lock") as error:
+    with pytest.raises(SkillcError, match="does not exist") as error:
         read_lock(tmp_path / "things.lock")
     assert "skillc compile" in error.value.hint
 

@@ -53,9 +53,9 @@ def test_settings_are_written_as_in_a_program(key, text, value):
 @pytest.mark.parametrize(
     ("key", "text", "message", "hint"),
     [
-        ("budget.cots", "1", "there is no setting `budget.cots`", "did you mean `budget.cost`?"),
-        ("cost", "1", "there is no setting `cost`", "did you mean `budget.cost`?"),
-        ("zzz.qqq", "1", "there is no setting `zzz.qqq`", "there are `data.seed`, `optimize.method`, "),
+        ("budget.cots", "1", "unknown setting `budget.cots`", "did you mean `budget.cost`?"),
+        ("cost", "1", "unknown setting `cost`", "did you mean `budget.cost`?"),
+        ("zzz.qqq", "1", "unknown setting `zzz.qqq`", "valid settings: `data.seed`, `optimize.method`, "),
         ("budget.time", "90", "`time` needs a unit, in `--set budget.time=90`", "write `90 min`"),
         ("budget.time", "90 minutes", "unknown unit `minutes`, in `--set budget.time=90 minutes`", "write `90 min`"),
         ("budget.cost", "-1", "`cost` must be at least 0, in `--set budget.cost=-1`", None),
