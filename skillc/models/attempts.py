@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
@@ -164,6 +165,7 @@ def _stored(reply: ChatReply, usage: Usage, model: str) -> str:
     return json.dumps(stored)
 
 
+@dataclass(eq=False)
 class _RetryableFailure(Exception):  # noqa: N818
     """A failed attempt that another attempt may repair.
 
@@ -173,13 +175,11 @@ class _RetryableFailure(Exception):  # noqa: N818
         waits: whether there was no connection, so that the next attempt waits until the endpoint is back.
     """
 
-    def __init__(self, kind: FailureKind, detail: str, retry_after: float | None = None) -> None:
-        super().__init__(detail)
-        self.kind: FailureKind = kind
-        self.detail = detail
-        self.retry_after = retry_after
-        self.refused = False
-        self.waits = False
+    kind: FailureKind
+    detail: str
+    retry_after: float | None = None
+    refused: bool = False
+    waits: bool = False
 
 
 def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]:

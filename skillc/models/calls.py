@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,13 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; the content is a text, or parts as the OpenAI chat format has them."""
+    """One chat message; the content is a text, or parts in the OpenAI chat format."""
 
     role: str
     content: str | tuple[dict[str, Any], ...]
 
     def as_sent(self) -> dict[str, Any]:
-        """The message as a provider reads it."""
+        """Return the message in the OpenAI chat format."""
         content = self.content if isinstance(self.content, str) else [dict(part) for part in self.content]
         return {"role": self.role, "content": content}
 
@@ -27,13 +27,11 @@ class Call:
     """One logical call.
 
     Attributes:
-        role: whose model answers: `target`, `optimizer`, or a judge's name.
-        stage: what asks, for the ledger: `baseline`, `rollout`, `reflect`, ...
-        messages: the prompt, in order.
-        sample: the index of a repeated call; part of the cache key, never sent to a language model.
-        response_format: as the OpenAI chat format has it.
-        tools: likewise.
-        parameters: settings of this very call; they win over those of the role.
+        role: `target`, `optimizer`, or a judge's name.
+        stage: for the ledger: `baseline`, `rollout`, `reflect`, ...
+        sample: index of a repeated call; part of the cache key, never sent to a language model.
+        response_format: in the OpenAI chat format, as are `tools`.
+        parameters: settings of this call, which override those of the role.
     """
 
     role: str
@@ -47,10 +45,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one reply. `cached` is a part of `prompt`, `reasoning` a part of `completion`.
+    """Tokens of one reply; `cached` is a part of `prompt`, `reasoning` a part of `completion`.
 
     Attributes:
-        bound: whether the usage was not reported, so that these are upper bounds.
+        bound: whether these are upper bounds, because the usage was not reported.
     """
 
     prompt: int = 0
@@ -59,12 +57,6 @@ class Usage:
     reasoning: int = 0
     bound: bool = False
 
-    @classmethod
-    def of(cls, counts: Sequence[int], bound: object) -> Usage:
-        """From the four numbers of `counts`, and whether they are a bound."""
-        prompt, cached, completion, reasoning = counts
-        return cls(prompt, cached, completion, reasoning, bool(bound))
-
     @property
     def total(self) -> int:
         """Prompt and completion together."""
@@ -72,22 +64,22 @@ class Usage:
 
     @property
     def counts(self) -> tuple[int, int, int, int]:
-        """The four numbers of tokens, in the order of the fields."""
+        """The four token counts, in the order of the fields."""
         return self.prompt, self.cached, self.completion, self.reasoning
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A whole reply.
+    """A complete reply.
 
     Attributes:
-        text: what the model wrote; empty only where it called tools.
-        finish: the provider's reason, `stop` as a rule.
-        usage: as reported, else the whole reservation.
-        cost: nano-dollars at list price without a discount for cached prompts; None where no price is known.
-        model: the name that the provider gave itself.
-        cached: whether it came from skillc's own cache.
-        tool_calls: as the OpenAI chat format has them.
+        text: empty only with tool calls.
+        finish: the provider's reason, usually `stop`.
+        usage: as reported, else the worst case.
+        cost: nano-dollars at list price without a discount for cached prompts; None if the price is unknown.
+        model: as the reply names it.
+        cached: whether it is from skillc's cache.
+        tool_calls: in the OpenAI chat format.
     """
 
     text: str
@@ -100,7 +92,7 @@ class Completion:
 
 
 def well_formed(text: str) -> str:
-    """The text without lone surrogates, which no file and no further prompt can hold."""
+    """Replace lone surrogates, which no file and no further prompt can contain."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Where and in which order calls run: the event loop, the queue of tickets, single flight, prefix warm-up."""
+"""The event loop of calls, their order (tickets), single flight, and prefix warm-up."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from skillc.models.backends.litellm import disconnect
@@ -17,10 +18,10 @@ T = TypeVar("T")
 
 
 class CallLoop:
-    """Binds to the first loop that uses it, so that an async caller pays nothing.
+    """Binds calls to the first event loop that sends one, so that an async caller has no overhead.
 
-    A synchronous first caller binds it to the loop of a thread, which all clients of the process share from then on.
-    When the bound loop is closed, as after `asyncio.run`, the next caller's loop takes its place.
+    A synchronous first caller binds them to the loop of a thread, which all clients of the process share from then on.
+    When the bound loop is closed, as after `asyncio.run`, the next caller's loop replaces it.
     """
 
     def __init__(self, on_move: Callable[[], None]) -> None:
@@ -29,7 +30,7 @@ class CallLoop:
         self._lock = threading.Lock()
 
     async def run(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run on the chosen loop, from any loop."""
+        """Run on the bound loop, from any loop."""
         here = asyncio.get_running_loop()
         home = self._choose(here)
         if home is here:
@@ -37,10 +38,10 @@ class CallLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), home))
 
     def run_sync(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run on the chosen loop and wait.
+        """Run on the bound loop and wait.
 
         Raises:
-            RuntimeError: called on that loop itself, where waiting would be a deadlock.
+            RuntimeError: called on that loop, where waiting would be a deadlock.
         """
         home = self._choose(None)
         if home is _running():
@@ -48,11 +49,11 @@ class CallLoop:
         return asyncio.run_coroutine_threadsafe(start(), home).result()
 
     def bind(self) -> None:
-        """Choose the loop now: the running one if none is chosen."""
+        """Bind now, to the running loop if none is bound."""
         self._choose(_running())
 
     def post(self, action: Callable[[], None]) -> None:
-        """Run an action on the chosen loop: at once where it is the running one, else soon."""
+        """Run an action on the bound loop: at once if it is the running loop, else soon."""
         home = self._loop
         if home is None or home.is_closed() or home is _running():
             action()
@@ -69,7 +70,7 @@ class CallLoop:
 
 
 class BackgroundLoop:
-    """A loop on a background thread. One for the process: litellm's worker complains when loops alternate."""
+    """The loop of a background thread, one for the process: litellm's worker does not support alternating loops."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,18 +78,18 @@ class BackgroundLoop:
         self._thread: threading.Thread | None = None
 
     def running(self) -> asyncio.AbstractEventLoop | None:
-        """The loop, if it was started."""
+        """Return the loop if it was started."""
         with self._lock:
             return self._loop if self._thread is not None and self._thread.is_alive() else None
 
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The running loop, started at the first call."""
+        """Return the running loop, and start it first if necessary."""
         with self._lock:
             if self._loop is None or self._thread is None or not self._thread.is_alive():
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(target=_serve, args=(self._loop,), name="skillc models", daemon=True)
                 self._thread.start()
-                # A loop that the interpreter's end interrupts complains of its open tasks.
+                # Without this the interpreter reports open tasks at its end.
                 atexit.register(_stop, self._loop, self._thread)
             return self._loop
 
@@ -122,33 +123,31 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
+@dataclass(eq=False, slots=True)
 class Ticket:
-    """A place in the queue, taken before the call is ready."""
+    """A place in the queue, taken before the call is prepared."""
 
-    __slots__ = ("ahead", "left")
-
-    def __init__(self) -> None:
-        self.left = False
-        self.ahead: asyncio.Future[None] | None = None
+    left: bool = False
+    ahead: asyncio.Future[None] | None = None
 
 
 class TicketQueue:
     """Calls reach the ledger in the order of the plan, however long each takes to prepare.
 
-    Take a ticket on any thread; all else happens on one event loop.
+    `take` is for any thread, all else for one event loop.
     """
 
     def __init__(self) -> None:
         self._tickets: deque[Ticket] = deque()
 
     def take(self) -> Ticket:
-        """Take the next place; leave it in the end, used or not."""
+        """Take the next place, to be left in the end, used or not."""
         ticket = Ticket()
         self._tickets.append(ticket)
         return ticket
 
     async def reach(self, ticket: Ticket) -> None:
-        """Wait until all earlier places are left."""
+        """Wait until all earlier tickets have left."""
         if ticket.left or self._tickets[0] is ticket:
             return
         ticket.ahead = asyncio.get_running_loop().create_future()
@@ -176,7 +175,7 @@ class SingleFlight(Generic[K, T]):
         self._waiting: dict[K, int] = {}
 
     async def join(self, key: K, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of the flight under way, or of a new one."""
+        """Return the result of the flight in progress, or of a new one."""
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.get_running_loop().create_task(start())
@@ -189,7 +188,7 @@ class SingleFlight(Generic[K, T]):
             if self._tasks.get(key) is task and self._waiting[key] == 1:
                 self._forget(key)
                 task.cancel()
-                # A cancelled caller may rely on nothing of it running on.
+                # A cancelled caller may rely on its work having ended.
                 await asyncio.wait({task})
             raise
         finally:
@@ -207,7 +206,7 @@ class SingleFlight(Generic[K, T]):
         del self._waiting[key]
 
 
-# Providers keep prefixes from 1,024 tokens on; a token is about four bytes of English.
+# Providers cache prefixes of at least 1,024 tokens; a token is about four bytes of English.
 SHORTEST = 4096
 _KEPT = 4096
 
@@ -223,28 +222,26 @@ class PrefixWarmup:
 
     @asynccontextmanager
     async def warmed(self, endpoint: str, arguments: Mapping[str, Any]) -> AsyncIterator[None]:
-        """Wait until the first call of the same prefix has ended, well or not, or is that first call."""
+        """Wait until the first call with the same prefix has ended, unless this is the first."""
         prefix = _prefix(endpoint, arguments)
         if prefix is None:
             yield
-            return
-        first = self._sent.get(prefix)
-        if first is not None:
+        elif (first := self._sent.get(prefix)) is not None:
             self._sent.move_to_end(prefix)
             await first.wait()
             yield
-            return
-        ended = self._sent[prefix] = asyncio.Event()
-        if len(self._sent) > _KEPT:
-            self._sent.popitem(last=False)
-        try:
-            yield
-        finally:
-            ended.set()
+        else:
+            ended = self._sent[prefix] = asyncio.Event()
+            if len(self._sent) > _KEPT:
+                self._sent.popitem(last=False)
+            try:
+                yield
+            finally:
+                ended.set()
 
 
 def _prefix(endpoint: str, arguments: Mapping[str, Any]) -> bytes | None:
-    """Name the system message of a call; None where it is too short to be kept."""
+    """The digest of a call's system message; None if it is too short to be cached."""
     first = arguments["messages"][0] if arguments["messages"] else None
     text = first.get("content") if first is not None and first.get("role") == "system" else None
     if not isinstance(text, str) or len(text) < SHORTEST:

@@ -1,7 +1,4 @@
-"""DSPy LMs on the client: an engine pair that turns a DSPy request into a call of a role.
-
-This module imports dspy; nothing imports it before a program runs.
-"""
+"""DSPy LMs on the client. This module imports dspy, so nothing imports it before a program runs."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from skillc.models.backends.litellm import quiet
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 
-# DSPy loads litellm where an LM needs it, and litellm then fetches its price list, unless it is told not to.
+# DSPy may load litellm, which would download its price list.
 quiet()
 
 _SETTINGS = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", "presence_penalty")
@@ -31,13 +28,7 @@ _NOT_PARAMETERS = ("messages", "tools", "response_format")
 
 @dataclass(slots=True)
 class CallScope:
-    """Context of the DSPy calls made inside `scope`, and their replies.
-
-    Attributes:
-        stage: for the ledger.
-        sample: sample index of all calls made inside.
-        completions: each reply, in order of arrival.
-    """
+    """Stage and sample of the DSPy calls made inside `scope`, and their replies in order of arrival."""
 
     stage: str = "program"
     sample: int | tuple[int, ...] = 0
@@ -45,22 +36,22 @@ class CallScope:
 
 
 _SCOPE: ContextVar[CallScope | None] = ContextVar("skillc_scope", default=None)
-_REPEAT: ContextVar[int | None] = ContextVar("skillc_repeat", default=None)
+_ROLLOUT_ID: ContextVar[int | None] = ContextVar("skillc_rollout_id", default=None)
 
 
 @contextmanager
 def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[CallScope]:
     """Set stage and sample of the DSPy calls made inside; travels with the context, tasks included."""
-    inside = CallScope(stage, sample)
-    token = _SCOPE.set(inside)
+    current = CallScope(stage, sample)
+    token = _SCOPE.set(current)
     try:
-        yield inside
+        yield current
     finally:
         _SCOPE.reset(token)
 
 
 class _Engine:
-    """Answers requests with the model of one role; the client is its owner's to close."""
+    """Answers requests with the model of one role; leaves the client open."""
 
     def __init__(self, client: Client, role: str) -> None:
         self._client = client
@@ -74,49 +65,52 @@ class RoleEngine(_Engine):
     """The engine for threads without an event loop."""
 
     def complete(self, request: Request) -> Response:
-        """One reply."""
-        here = _SCOPE.get() or CallScope()
-        completion = self._client.complete_sync(_call(request, self._role, here))
-        here.completions.append(completion)
-        return _response(completion)
+        """Return one reply."""
+        current = _SCOPE.get() or CallScope()
+        return _response(self._client.complete_sync(_call(request, self._role, current)), current)
 
     def close(self) -> None:
-        """Leave the client open."""
+        """Do nothing."""
 
 
 class AsyncRoleEngine(_Engine):
     """The engine for callers on an event loop."""
 
     async def complete(self, request: Request) -> Response:
-        """One reply."""
-        here = _SCOPE.get() or CallScope()
-        completion = await self._client.complete(_call(request, self._role, here))
-        here.completions.append(completion)
-        return _response(completion)
+        """Return one reply."""
+        current = _SCOPE.get() or CallScope()
+        return _response(await self._client.complete(_call(request, self._role, current)), current)
 
     async def aclose(self) -> None:
-        """Leave the client open."""
+        """Do nothing."""
 
 
 class RoleLM(dspy.LM):  # type: ignore[misc]  # dspy has no types
-    """An LM whose `rollout_id` asks for another sample, where DSPy would only pass its own cache by."""
+    """An LM whose `rollout_id` selects a sample, where DSPy's only bypasses its cache."""
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """As `dspy.LM`."""
-        with _repeat(kwargs.get("rollout_id", self.kwargs.get("rollout_id"))):
+        with self._rollout_id(kwargs):
             return super().__call__(prompt, messages=messages, **kwargs)
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """As `dspy.LM`."""
-        with _repeat(kwargs.get("rollout_id", self.kwargs.get("rollout_id"))):
+        with self._rollout_id(kwargs):
             return await super().acall(prompt, messages=messages, **kwargs)
+
+    @contextmanager
+    def _rollout_id(self, kwargs: dict[str, Any]) -> Iterator[None]:
+        token = _ROLLOUT_ID.set(kwargs.get("rollout_id", self.kwargs.get("rollout_id")))
+        try:
+            yield
+        finally:
+            _ROLLOUT_ID.reset(token)
 
 
 def make_lm(client: Client, role: str) -> RoleLM:
-    """A `dspy.LM` that answers with a role's model through the client: its cache, ledger, retries and settings.
+    """Return a `dspy.LM` that sends calls of a role through the client; DSPy's own cache and retries are off.
 
-    DSPy's own cache and retries are off. Errors reach the caller inside DSPy's `LMUnexpectedError`; see
-    `failures.find_failure`.
+    Errors reach the caller inside DSPy's `LMUnexpectedError`; see `failures.find_failure`.
     """
     return RoleLM(
         client.roles[role].plan.model,
@@ -127,32 +121,23 @@ def make_lm(client: Client, role: str) -> RoleLM:
     )
 
 
-@contextmanager
-def _repeat(rollout_id: int | None) -> Iterator[None]:
-    token = _REPEAT.set(rollout_id)
-    try:
-        yield
-    finally:
-        _REPEAT.reset(token)
-
-
-def _call(request: Request, role: str, here: CallScope) -> Call:
+def _call(request: Request, role: str, current: CallScope) -> Call:
     validate_request(request)
-    again = _REPEAT.get()
-    sample = here.sample
-    if again is not None:
-        sample = (*sample, again) if isinstance(sample, tuple) else (sample, again)
+    rollout_id = _ROLLOUT_ID.get()
+    sample = current.sample
+    if rollout_id is not None:
+        sample = (*sample, rollout_id) if isinstance(sample, tuple) else (sample, rollout_id)
     plain = _plain_messages(request)
     if plain is not None:
         config = request.config
-        set_here = {name: getattr(config, name) for name in _SETTINGS if getattr(config, name) is not None}
+        settings = {name: getattr(config, name) for name in _SETTINGS if getattr(config, name) is not None}
         if config.stop:
-            set_here["stop"] = list(config.stop)
-        return Call(role, here.stage, plain, sample, config.response_format, None, set_here or None)
+            settings["stop"] = list(config.stop)
+        return Call(role, current.stage, plain, sample, config.response_format, None, settings or None)
     sent = request_kwargs(request, "chat")
     return Call(
         role,
-        here.stage,
+        current.stage,
         tuple(_message(message) for message in sent["messages"]),
         sample,
         sent.get("response_format"),
@@ -162,7 +147,7 @@ def _call(request: Request, role: str, here: CallScope) -> Call:
 
 
 def _plain_messages(request: Request) -> tuple[Message, ...] | None:
-    """The messages of a request that is text and nothing else, None for any other: the common case, kept fast."""
+    """The messages of a request with text only, else None: the fast path of the common case."""
     if request.tools or request.config.response_format is not None or request.config.extensions:
         return None
     if not (request.system is None or isinstance(request.system, str)):
@@ -181,7 +166,9 @@ def _message(sent: dict[str, Any]) -> Message:
     return Message(sent["role"], tuple(content) if isinstance(content, list) else str(content or ""))
 
 
-def _response(completion: Completion) -> Response:
+def _response(completion: Completion, current: CallScope) -> Response:
+    """Add the completion to the scope and convert it."""
+    current.completions.append(completion)
     usage = completion.usage
     if completion.tool_calls:
         message = {"role": "assistant", "content": completion.text or None, "tool_calls": list(completion.tool_calls)}

@@ -1,4 +1,4 @@
-"""Endpoints, and the form of a backend. Keys come from the environment alone and are in no text and no file."""
+"""Endpoints and backends. Keys come from the environment only and are in no text and no file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skillc.models.serving.options import PROVIDER
 from skillc.plan.digest import SECRET_NAME
 from skillc.plan.schema import RULEBOOK, ModelPlan
 
-# Sends one attempt: arguments as `litellm.acompletion` takes them, to a reply in the OpenAI chat format.
+# Sends one attempt: from the arguments of `litellm.acompletion` to a reply in the OpenAI chat format.
 Transport = Callable[[Mapping[str, Any]], Awaitable[Any]]
 
 VLLM_PROVIDERS = frozenset({"hosted_vllm", "vllm"})
@@ -45,14 +45,14 @@ NO_KEY = "none-needed"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An address as it goes into keys and messages, and what litellm needs to reach it.
+    """The address of a model.
 
     Attributes:
-        id: normalised address, or the provider's name where litellm knows the address.
+        id: for cache keys and messages: normalised address, or the provider's name if litellm knows the address.
         url: as sent; None leaves it to litellm.
         key: the secret; never shown.
-        key_env: the variable that holds it.
-        launch: the server that skillc starts for it; its address is known when it runs, and until then `url` is `id`.
+        key_env: its variable.
+        launch: the server that skillc starts for it; until it runs `url` is `id`.
     """
 
     id: str
@@ -63,7 +63,7 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be redacted: the key, and user, password and query of the address, in any encoding."""
+        """The secrets to redact: the key, and user, password and query of the address."""
         url = self.url or ""
         parts = urlsplit(url if "://" in url else f"//{url}")
         signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
@@ -74,17 +74,17 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One way to answer for a model. `backends/registry.py` lists them all.
+    """A way to answer for a model; `backends/registry.py` lists all.
 
     Attributes:
         name: for messages.
-        connect: returns the endpoint of a role and how one attempt is sent there; None where another backend answers.
-            Takes the role's plan, the environment, and the program's folder. Raises a `SkillcError` that names the role
-            and the fix where a key, an address, a command or a function is missing.
-        networked: another party must be reachable, so that the preflight tries it.
-        keeps_prefixes: it may cache the beginning of a prompt for the next call.
-        embedded: part of skillc: never retried, given the sample's index, and does not wait for the preflight.
-        users: runs the user's own code.
+        connect: takes the role's plan, the environment and the program's folder; returns the endpoint and transport of
+            the role, None if another backend answers for it. Raises a `SkillcError` that names the role and the fix if
+            a key, an address, a command or a function is missing.
+        networked: needs a network, so that the preflight tries it.
+        keeps_prefixes: may cache the beginning of a prompt for the next call.
+        embedded: part of skillc: never retried, receives the sample's index, and does not wait for the preflight.
+        users: runs the user's code.
         load: imports what the first call needs.
     """
 
@@ -98,7 +98,7 @@ class Backend:
 
 
 def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) -> str | None:
-    """The key that a variable holds, None where there is no such variable to look at.
+    """Return the key in a variable, None without a variable.
 
     Raises:
         SkillcError: it is not set.
@@ -107,14 +107,14 @@ def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) ->
         return None
     if not environ.get(key_env):
         raise SkillcError(
-            f"model `{model.role}` is `{model.model}`, and its key is missing: `{key_env}` is not set",
+            f"the key of model `{model.role}` (`{model.model}`) is missing: `{key_env}` is not set",
             hint=f"export {key_env}=..., or {OFFLINE}",
         )
     return environ[key_env]
 
 
 def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
-    """The address that the program gives, itself or by a variable.
+    """Return the address that the program declares, directly or by a variable.
 
     Raises:
         SkillcError: the variable is not set.
@@ -130,14 +130,14 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
 
 
 def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:
-    """The variables that may hold keys of providers: those of the models, and those that providers are known for."""
+    """Return the variables that may contain keys of providers: those of the models, and all standard ones."""
     return frozenset({*KEY_VARIABLES.values(), *(model.key_env for model in models if model.key_env)})
 
 
 def normalised(url: str) -> str:
-    """One spelling for one address: no default port, no closing slash, no user, password or fragment.
+    """Normalise an address: no default port, no closing slash, no user, password or fragment.
 
-    A query is replaced by a digest, because two queries may be two models; what looks like a key in it is left out.
+    A query is replaced by a digest without keys, because two queries may be two models.
     """
     parts = urlsplit(url if "://" in url else f"http://{url}")
     host = (parts.hostname or "").lower()
@@ -146,17 +146,17 @@ def normalised(url: str) -> str:
         port = parts.port
     except ValueError:
         port = None
-    shown = "" if port in (None, _PORTS.get(parts.scheme.lower())) else f":{port}"
-    return f"{parts.scheme.lower()}://{host}{shown}{parts.path.rstrip('/')}{_query(parts.query)}"
+    suffix = "" if port in (None, _PORTS.get(parts.scheme.lower())) else f":{port}"
+    return f"{parts.scheme.lower()}://{host}{suffix}{parts.path.rstrip('/')}{_query(parts.query)}"
 
 
 def _query(query: str) -> str:
-    told = sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if not SECRET_NAME.search(pair[0]))
-    return "?" + hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12] if told else ""
+    public = sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if not SECRET_NAME.search(pair[0]))
+    return "?" + hashlib.sha256(json.dumps(public).encode()).hexdigest()[:12] if public else ""
 
 
 def normalised_or_error(model: ModelPlan, url: str) -> str:
-    """The normalised address of a role.
+    """Normalise the address of a role.
 
     Raises:
         SkillcError: it is not an address.
@@ -165,16 +165,16 @@ def normalised_or_error(model: ModelPlan, url: str) -> str:
         return normalised(url)
     except ValueError as problem:
         raise SkillcError(
-            f"model `{model.role}` has a `base_url` that is no address: {str(problem).lower()}",
+            f"`base_url` of model `{model.role}` is not an address: {str(problem).lower()}",
             hint='write it like `base_url = "http://localhost:8000/v1"`',
         ) from None
 
 
 def model_statements(model: str) -> str:
-    """The statements for `target` and `optimizer` that begin with this model, as a program has them.
+    """Return the statements of a new program for `target` and `optimizer` with one model.
 
     Args:
-        model: `provider/name`. `hosted_vllm/NAME` is served by skillc, any other provider is called with its key.
+        model: `provider/name`. skillc serves `hosted_vllm/NAME`; any other provider is called with its key.
 
     Raises:
         SkillcError: it has no provider.
@@ -182,7 +182,8 @@ def model_statements(model: str) -> str:
     provider, slash, name = model.partition("/")
     if not provider or not slash or not name or set(model) & set('"\\\n'):
         raise SkillcError(
-            f"`{model}` is no model", hint=f"write provider/name, such as {PROVIDER}/Qwen/Qwen3-4B or openai/gpt-5-mini"
+            f"`{model}` is not a model",
+            hint=f"write provider/name, such as {PROVIDER}/Qwen/Qwen3-4B or openai/gpt-5-mini",
         )
     return _served_statements(model) if provider == PROVIDER else _called_statements(model, KEY_VARIABLES.get(provider))
 

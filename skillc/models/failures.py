@@ -6,6 +6,7 @@ import base64
 import math
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import quote, quote_plus
@@ -45,6 +46,7 @@ _SECRET = re.compile(
 )
 
 
+@dataclass(eq=False, repr=False)
 class CallFailed(Exception):  # noqa: N818
     """A call without a complete reply: unmeasured, never a score.
 
@@ -53,13 +55,15 @@ class CallFailed(Exception):  # noqa: N818
         usage: as the provider reported it, if it did.
     """
 
-    def __init__(self, kind: FailureKind, detail: str, *, usage: Usage | None = None) -> None:
-        super().__init__(f"{kind}: {detail}")
-        self.kind: FailureKind = kind
-        self.detail = detail
-        self.usage = usage
+    kind: FailureKind
+    detail: str
+    usage: Usage | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.detail}"
 
 
+@dataclass(eq=False, repr=False)
 class WireFailure(Exception):  # noqa: N818
     """The failure of one attempt on the wire.
 
@@ -74,23 +78,15 @@ class WireFailure(Exception):  # noqa: N818
         name: of litellm's exception.
     """
 
-    def __init__(
-        self,
-        kind: WireKind,
-        detail: str,
-        *,
-        status: int | None = None,
-        headers: Mapping[str, str] | None = None,
-        code: str = "",
-        name: str = "",
-    ) -> None:
-        super().__init__(detail)
-        self.kind: WireKind = kind
-        self.detail = detail
-        self.status_code = status
-        self.headers = dict(headers or {})
-        self.code = code
-        self.name = name
+    kind: WireKind
+    detail: str
+    status_code: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    code: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 class PermanentFailure(SkillcError):  # noqa: N818
@@ -244,7 +240,7 @@ def _code(problem: Exception) -> str:
     return problem.code if isinstance(problem, WireFailure) else str(getattr(problem, "code", None) or "")
 
 
-def _headers(problem: Exception) -> dict[str, str]:
+def _headers(problem: Exception) -> Mapping[str, str]:
     if isinstance(problem, WireFailure):
         return problem.headers
     found: Any = getattr(problem, "litellm_response_headers", None) or getattr(

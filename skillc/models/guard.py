@@ -1,13 +1,13 @@
-"""Ends the processes that skillc starts: when asked, and also when skillc itself is gone, however it ended.
+"""Ends the processes that skillc starts: on request, and when skillc itself has ended in any way.
 
-For the second there are guards: small processes that hold one end of a pipe from skillc. This file is run as a script
-in one of two ways, so it imports nothing but the standard library.
+Guards do the latter: small processes that hold one end of a pipe from skillc. They run this file as a script, so it
+imports only the standard library.
 
-    python -I -S guard.py watch MARK            ends the commands that it was told of, when the pipe closes
-    python -I -S guard.py run GRACE COMMAND...  runs one server, and ends it when asked or when the pipe closes
+    python -I -S guard.py watch MARK            ends the registered commands when the pipe closes
+    python -I -S guard.py run GRACE COMMAND...  runs one server, and ends it on request or when the pipe closes
 
-The processes of a command are those of its session and group, and on Linux those that carry its mark in their
-environment, since agents start sessions themselves.
+The processes of a command are those of its session and group, and on Linux those with its mark in their environment,
+since agents start sessions themselves.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def stat_of(pid: int | str) -> list[str] | None:
-    """The fields of `/proc/PID/stat` from the state on; None where there is no such process, or no `/proc`."""
+    """Return the fields of `/proc/PID/stat` from the state on; None without such a process or `/proc`."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:  # noqa: PTH123
-            # The program's name is in brackets and may hold anything.
+            # The program's name in brackets may contain anything.
             return file.read().rpartition(")")[2].split()
     except OSError:
         return None
@@ -49,7 +49,7 @@ def is_dead(fields: list[str]) -> bool:
 
 
 def alive(groups: set[int], mark: str) -> list[int]:
-    """The processes of sessions or groups, and those with a mark. Without a `/proc` it is `-group` for each group."""
+    """Return the processes of sessions or groups, and those with a mark; `-group` for each group without `/proc`."""
     try:
         names = os.listdir("/proc") if sys.platform == "linux" else []  # noqa: PTH208
     except OSError:
@@ -60,7 +60,7 @@ def alive(groups: set[int], mark: str) -> list[int]:
 
 
 def ending(groups: set[int], mark: str, grace: float = GRACE) -> Iterator[float]:
-    """End them all: SIGTERM first, SIGKILL for what is left after the grace. Yield the seconds until the next look."""
+    """End all: SIGTERM first, SIGKILL after the grace. Yield the seconds until the next step."""
     waited, asked = 0.0, set[int]()
     while left := alive(groups, mark):
         if waited > grace + _STUBBORN:
@@ -90,7 +90,7 @@ def _belongs(name: str, groups: set[int], mark: bytes) -> bool:
 
 
 def is_there(group: int) -> bool:
-    """Whether a group has a process, including one whose status nobody has collected."""
+    """Whether a group has a process, a zombie included."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
@@ -101,7 +101,7 @@ def is_there(group: int) -> bool:
 
 
 def guard_command(mode: str, *arguments: str) -> list[str]:
-    """The command line of a guard."""
+    """Return the command line of a guard."""
     return [sys.executable, "-I", "-S", __file__, mode, *arguments]
 
 
@@ -117,35 +117,35 @@ class Guard:
         self._watched: dict[int, str] = {}
 
     def mark(self) -> str:
-        """A mark for one command, behind that of a skillc that runs this one. Starts the guard if it is not running."""
+        """Return a mark for one command, after that of a skillc that runs this one; start the guard if needed."""
         with self._lock:
             if self._owner != os.getpid():
-                # A fork: what runs under the parent is not ours.
+                # After a fork the commands are the parent's.
                 self._owner, self._process, self._token, self._watched = os.getpid(), None, secrets.token_hex(8), {}
             self._count += 1
-            self._tell([])
+            self._send([])
             return f"{os.environ.get(MARK, '')}{self._token}.{self._count};"
 
     def watch(self, group: int, mark: str) -> None:
-        """End a command when this process is gone."""
+        """End a command when this process has ended."""
         with self._lock:
             self._watched[group] = mark
-            self._tell([f"+{group}"])
+            self._send([f"+{group}"])
 
     def forget(self, group: int) -> None:
         """Stop watching a command that has ended."""
         with self._lock:
             if self._watched.pop(group, None) is not None:
-                self._tell([f"-{group}"])
+                self._send([f"-{group}"])
 
-    def _tell(self, lines: list[str]) -> None:
+    def _send(self, lines: list[str]) -> None:
         if self._process is None or self._process.poll() is not None:
-            self._process, lines = self._started(), [f"+{group}" for group in self._watched]
+            self._process, lines = self._start(), [f"+{group}" for group in self._watched]
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write("".join(f"{line}\n" for line in lines).encode())
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
             guard_command("watch", f"{self._token}."),
             stdin=subprocess.PIPE,
@@ -178,15 +178,15 @@ def _watch_commands(mark: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     parent, groups, rest = os.getppid(), set[int](), b""
     while True:
-        # A fork of the parent may hold the pipe open after it.
+        # A fork of the parent may keep the pipe open.
         if not select.select([0], [], [], 1.0)[0]:
             if os.getppid() != parent:
                 break
             continue
-        said = os.read(0, 65536)
-        if not said:
+        received = os.read(0, 65536)
+        if not received:
             break
-        *lines, rest = (rest + said).split(b"\n")
+        *lines, rest = (rest + received).split(b"\n")
         for line in lines:
             (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
     for step in ending(groups, mark):
@@ -194,11 +194,11 @@ def _watch_commands(mark: str) -> None:
 
 
 def _run_server(grace: float, command: list[str]) -> int:
-    """Run one server and end it; return its status, or 128 and the signal that ended it.
+    """Run one server and end it; return its status, or 128 plus the signal that ended it.
 
-    Prints the server's process id first. The server is ended at SIGTERM, SIGINT and SIGHUP, and when standard input
-    closes: only skillc holds the other end, so it closes however skillc ends. A byte on standard input releases the
-    server, which then survives skillc. When the server ends, what is left of its group is ended too.
+    Prints the server's process id first. The server ends at SIGTERM, SIGINT and SIGHUP, and when standard input closes:
+    only skillc holds the other end, so it closes with skillc. A byte on standard input releases the server, which then
+    survives skillc. The rest of the server's group ends with it.
     """
     woken, wake = os.pipe()
     for pipe in (woken, wake):
@@ -226,7 +226,7 @@ def _run_server(grace: float, command: list[str]) -> int:
             os.read(woken, 512)
     for step in ending({child.pid}, "", grace):
         time.sleep(step)
-        # Its status has to be collected, or its group would seem to have a process.
+        # Collect its status, or its group would seem to have a process.
         child.poll()
     child.wait()
     return child.returncode if child.returncode >= 0 else 128 - child.returncode

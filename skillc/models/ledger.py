@@ -26,7 +26,7 @@ from skillc.models.calls import Usage
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.store import RunStore
 
-_NANO_A_DOLLAR = 1_000_000_000
+NANO_PER_DOLLAR = 1_000_000_000
 
 
 class Spending(NamedTuple):
@@ -55,7 +55,7 @@ class Caps(NamedTuple):
     @classmethod
     def of(cls, budget: BudgetPlan) -> Caps:
         """Convert the declared caps; dollars become whole nano-dollars, rounded down."""
-        cost = None if budget.cost is None else int(Fraction(budget.cost) * _NANO_A_DOLLAR)
+        cost = None if budget.cost is None else int(Fraction(budget.cost) * NANO_PER_DOLLAR)
         return cls(budget.calls, budget.tokens, cost)
 
     def exceeded_by(self, expense: Spending) -> str | None:
@@ -344,7 +344,7 @@ class Receipts:
         if used is None:
             self.account.settle(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)
         else:
-            self.account.settle(where, reserved, Usage.of(used["usage"], used["bound"]), used["cost"])
+            self.account.settle(where, reserved, Usage(*used["usage"], used["bound"]), used["cost"])
 
 
 _BASELINE = "baseline"
@@ -394,7 +394,7 @@ def _baseline_of(account: Account) -> Tally:
 
 
 def _nano(spend: Spend) -> Fraction:
-    return (spend.cost or Fraction(0)) * _NANO_A_DOLLAR
+    return (spend.cost or Fraction(0)) * NANO_PER_DOLLAR
 
 
 def _excess(taken: int, expected: Fraction | int) -> Fraction:

@@ -1,4 +1,4 @@
-"""Prices of tokens: as declared, nothing on this machine, else from litellm's list. An unknown price is not zero."""
+"""Prices of tokens: declared, zero for local models, or from litellm's list. An unknown price is None, not zero."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from urllib.parse import urlsplit
 from skillc.models.backends.litellm import price_list
 from skillc.models.calls import Usage
 from skillc.models.endpoint import LOCAL_PROVIDERS
+from skillc.models.ledger import NANO_PER_DOLLAR
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 
-_NANO_A_DOLLAR = 1_000_000_000
+# A dollar per million tokens, in nano-dollars per token.
+_NANO_PER_TOKEN = 1000
 _TIER = re.compile(r"(?:in|out)put_cost_per_token_above_(\d+)k_tokens")
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Nano-dollars a token; `most_*` is the dearest tier, which is what a reservation reckons with.
+    """Nano-dollars per token; `most_*` is the most expensive tier, which reservations use.
 
     Attributes:
-        reasoning: tokens of a reply that are thought and not shown; None where they cost what others do.
-        dear_above: prompts of more tokens are billed at the dearest tier, reply and all; None where there is one tier.
-        call: nano-dollars a call, whatever its tokens.
+        reasoning: tokens of reasoning, if they have their own price.
+        dear_above: a call with a longer prompt is billed at the most expensive tier; None with one tier.
+        call: nano-dollars per call.
     """
 
     input: Fraction
@@ -40,38 +42,33 @@ class Price:
     call: Fraction = Fraction(0)
 
     def cost(self, usage: Usage) -> int:
-        """Nano-dollars at list price, no discount for cached prompts: the same for the same tokens, whenever sent."""
-        if self._dear(usage):
-            return self.most(usage.prompt, usage.completion)
-        return math.ceil(self.call + usage.prompt * self.input + self._reply(usage))
+        """Return the nano-dollars at list price, a function of the tokens alone: no discount for cached prompts."""
+        return self._cost(usage, self.input)
 
     def discounted(self, usage: Usage) -> int:
-        """Nano-dollars with the discount for what the provider had cached."""
-        if self._dear(usage):
-            return self.most(usage.prompt, usage.completion)
-        fresh = max(0, usage.prompt - usage.cached)
-        return math.ceil(self.call + fresh * self.input + usage.cached * self.cached + self._reply(usage))
+        """Return the nano-dollars with the discount for prompts that the provider had cached."""
+        return self._cost(usage, self.cached)
 
     def most(self, prompt: int, completion: int) -> int:
-        """Nano-dollars that a call of so many tokens costs at worst."""
+        """Return the nano-dollars that a call costs at most."""
         return math.ceil(self.call + prompt * self.most_input + completion * self.most_output)
 
-    def _reply(self, usage: Usage) -> Fraction:
+    def _cost(self, usage: Usage, cached_rate: Fraction) -> int:
+        if self.dear_above is not None and usage.prompt > self.dear_above:
+            return self.most(usage.prompt, usage.completion)
+        cached = min(usage.cached, usage.prompt)
+        prompt = (usage.prompt - cached) * self.input + cached * cached_rate
         thought = min(usage.reasoning, usage.completion)
         rate = self.output if self.reasoning is None else self.reasoning
-        return (usage.completion - thought) * self.output + thought * rate
-
-    def _dear(self, usage: Usage) -> bool:
-        return self.dear_above is not None and usage.prompt > self.dear_above
+        return math.ceil(self.call + prompt + (usage.completion - thought) * self.output + thought * rate)
 
     def in_dollars(self) -> PricePlan:
-        """The dearest tier as a program would declare it."""
-        a_thousand = 1000  # nano-dollars a token are thousandths of a dollar per million tokens
+        """Return the most expensive tier in the units of a program."""
         return PricePlan(
-            input=self.most_input / a_thousand,
-            output=self.most_output / a_thousand,
-            cached=min(self.cached, self.most_input) / a_thousand,
-            call=self.call / _NANO_A_DOLLAR,
+            input=self.most_input / _NANO_PER_TOKEN,
+            output=self.most_output / _NANO_PER_TOKEN,
+            cached=min(self.cached, self.most_input) / _NANO_PER_TOKEN,
+            call=self.call / NANO_PER_DOLLAR,
         )
 
 
@@ -79,30 +76,24 @@ FREE = Price(Fraction(0), Fraction(0), Fraction(0), Fraction(0), Fraction(0))
 
 
 def price_of(model: ModelPlan) -> Price | None:
-    """The price of a role's model, None where it is not known. Opens no socket and imports no litellm."""
+    """Return the price of a role's model, None if unknown; open no socket and import no litellm."""
     if model.price is not None:
-        # Dollars per million tokens are thousands of nano-dollars per token.
-        entry, exit_, cached = model.price.input, model.price.output, model.price.cached
-        kept = cached if cached is not None else entry
-        return Price(
-            entry * 1000,
-            exit_ * 1000,
-            kept * 1000,
-            max(entry, kept) * 1000,
-            exit_ * 1000,
-            call=model.price.call * _NANO_A_DOLLAR,
-        )
-    return FREE if _is_here(model) else _listed(model)
+        output = model.price.output * _NANO_PER_TOKEN
+        uncached = model.price.input * _NANO_PER_TOKEN
+        cached = uncached if model.price.cached is None else model.price.cached * _NANO_PER_TOKEN
+        call = model.price.call * NANO_PER_DOLLAR
+        return Price(uncached, output, cached, max(uncached, cached), output, call=call)
+    return FREE if _is_local(model) else _listed_price(model)
 
 
 def price_table(plan: Plan) -> dict[str, PricePlan | None]:
-    """For each role the most that its tokens cost, in dollars per million; None where it is not known."""
+    """Return for each role the most that its tokens cost, in dollars per million; None if unknown."""
     prices = {role: price_of(model) for role, model in plan.models.items()}
     return {role: price.in_dollars() if price is not None else None for role, price in prices.items()}
 
 
-def _is_here(model: ModelPlan) -> bool:
-    """Whether the model is free: a local provider at skillc's own server or an address of this machine."""
+def _is_local(model: ModelPlan) -> bool:
+    """Whether the model is free: a local provider at skillc's server or an address of this machine."""
     if model.provider not in LOCAL_PROVIDERS or model.base_url_env is not None:
         return False
     if model.base_url is None:
@@ -114,7 +105,7 @@ def _is_here(model: ModelPlan) -> bool:
         return host == "localhost"
 
 
-def _listed(model: ModelPlan) -> Price | None:
+def _listed_price(model: ModelPlan) -> Price | None:
     table = price_list()
     bare = model.bare_name
     entry = table.get(model.model)
@@ -148,5 +139,5 @@ def _most(entry: Mapping[str, Any], name: str, priority: bool) -> Fraction:
 
 
 def _rate(dollars: Any) -> Fraction:
-    """Nano-dollars from a table's dollars; the shortest decimal is what was meant."""
-    return Fraction(repr(dollars)) * _NANO_A_DOLLAR if isinstance(dollars, int | float) else Fraction(0)
+    """Nano-dollars from dollars of litellm's list, as the shortest decimal."""
+    return Fraction(repr(dollars)) * NANO_PER_DOLLAR if isinstance(dollars, int | float) else Fraction(0)

@@ -253,7 +253,7 @@ def test_a_server_is_waited_for_as_it_asks(
 @given(st.dictionaries(st.sampled_from(["Retry-After", "retry-after-ms"]), st.text(max_size=20) | st.floats().map(str)))
 def test_no_header_makes_a_run_wait_for_ever(headers: dict[str, str]) -> None:
     lower = {name.lower(): value for name, value in headers.items()}
-    asked = retry_after(WireFailure("refused", "", status=429, headers=lower), time.time())
+    asked = retry_after(WireFailure("refused", "", status_code=429, headers=lower), time.time())
     assert asked is None or 0 <= asked <= 3600
     assert retry_after(WireFailure("refused", "", headers={"retry-after": "Wed, 21 Oct 2099 07:28:00 GMT"}), 0) == 3600
 
@@ -416,6 +416,6 @@ def test_an_error_before_anything_was_sent_is_litellms_own() -> None:
 
 
 def test_a_fix_never_shows_what_the_server_said() -> None:
-    problem = WireFailure("refused", KEY, status=401)
+    problem = WireFailure("refused", KEY, status_code=401)
     assert KEY not in fix_for(problem, "TEAM_KEY")
     assert KEY not in scrub(str(problem), [KEY])

@@ -274,7 +274,7 @@ def test_addresses_have_one_spelling_without_secrets(url: str, same: str) -> Non
 
 
 def test_an_address_that_is_none_is_said_so() -> None:
-    with pytest.raises(SkillcError, match="`target` has a `base_url` that is no address"):
+    with pytest.raises(SkillcError, match="`base_url` of model `target` is not an address"):
         endpoint_of(model(base_url="http://[::1/v1"), {})
 
 

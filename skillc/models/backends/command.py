@@ -114,7 +114,7 @@ class CommandTransport:
             self._refuse("a command cannot call tools", "give this role a model that can")
         with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as private:
             inputs = _Inputs(self._exec, arguments["messages"], self._model.bare_name, self._root, Path(private))
-            folder = self._folder or inputs.empty_folder()
+            folder = self._folder or Path(tempfile.mkdtemp(dir=private))
             words, stdin = self._command_line(inputs)
             timeout = float(arguments["timeout"])
             text = self._answer(await self._run(words, folder, stdin, timeout), folder, timeout)
@@ -227,11 +227,6 @@ class _Inputs:
     model: str
     root: Path
     private: Path
-
-    def empty_folder(self) -> Path:
-        folder = self.private / "work"
-        folder.mkdir()
-        return folder
 
     def value(self, placeholder: str) -> str:
         if placeholder == "messages":

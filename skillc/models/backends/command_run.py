@@ -56,14 +56,7 @@ async def run(
 ) -> CommandResult:
     """Run a command; however the wait for it ends, none of its processes is left.
 
-    Args:
-        words: the program and its arguments.
-        folder: the working folder.
-        environment: all variables of the command.
-        stdin: its standard input, None for none.
-        timeout: seconds.
-        most: bytes of output that it may print.
-        grace: seconds between SIGTERM and SIGKILL.
+    It gets no variables but `environment`, may print `most` bytes, and has `grace` seconds between SIGTERM and SIGKILL.
 
     Raises:
         OSError: it cannot be started.

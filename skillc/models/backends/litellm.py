@@ -221,9 +221,11 @@ class WatchedRequest:
                 return WireFailure(
                     "malformed", f"the response is not a reply in the provider's format: {what}", name=name
                 )
-            return WireFailure("refused", found.message, status=status, code=found.code, name=name)
+            return WireFailure("refused", found.message, status_code=status, code=found.code, name=name)
         message, code = found or (excerpt(self.body), "")
-        return WireFailure("refused", message or name, status=self.status, headers=self.headers, code=code, name=name)
+        return WireFailure(
+            "refused", message or name, status_code=self.status, headers=self.headers, code=code, name=name
+        )
 
 
 _REQUEST: ContextVar[WatchedRequest | None] = ContextVar("skillc_request", default=None)
@@ -304,7 +306,7 @@ async def _read(watching: WatchedRequest, request: Any, response: Any) -> Any:
         if location is None:
             raise WireFailure("malformed", f"the response is not a reply: status {response.status_code}")
         where = f"the address redirects to `{_redirect_target(request, location)}`"
-        raise WireFailure("redirected", where, status=response.status_code)
+        raise WireFailure("redirected", where, status_code=response.status_code)
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part

@@ -1,8 +1,8 @@
 """Single flight between processes: of all that share a cache folder, one fetches a key and the others wait.
 
-A claim is a POSIX record lock on one byte of a file in the cache folder, at an offset taken from the key. The system
-drops it with the process that holds it, however that ends. Two keys share a byte once in 2^60 pairs; then one of them
-waits for nothing. Where there are no such locks (Windows, some network file systems) claims hold within the process.
+A claim is a POSIX record lock on one byte of a file in the cache folder, at an offset derived from the key. The system
+releases it when its process ends in any way. Two keys share an offset once in 2^60 pairs; then one of them waits in
+vain. Without such locks (Windows, some network file systems) claims hold within the process only.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 if sys.platform != "win32":
@@ -22,26 +23,24 @@ _NAME = "flights.lock"
 _SHORTEST, _LONGEST = 0.002, 0.25
 
 
+@dataclass(frozen=True, slots=True)
 class Claim:
     """A claimed key."""
 
-    __slots__ = ("_file", "_place")
-
-    def __init__(self, file: _LockFile, place: int) -> None:
-        self._file = file
-        self._place = place
+    file: _LockFile
+    offset: int
 
     def free(self) -> None:
         """Release the key."""
-        self._file.free(self._place)
+        self.file.free(self.offset)
 
 
 class Claims:
     """Claims of one client.
 
     Args:
-        folder: of the cache; None, where the cache is this client's alone, claims nothing.
-        sleep: how a wait passes, in seconds.
+        folder: of the cache; None if the cache is this client's alone, so that nothing is claimed.
+        sleep: waits for another holder.
     """
 
     def __init__(self, folder: Path | None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
@@ -59,38 +58,36 @@ class Claims:
 
         Args:
             key: hex digest.
-            patience: seconds to wait for another holder. One that has stopped without ending, as by Ctrl-Z, would
-                otherwise stop everybody.
+            patience: seconds to wait for another holder, which may be suspended, as by Ctrl-Z.
 
         Returns:
-            The claim, which has to be freed; None if the patience ran out, or nothing is shared.
+            The claim, to be freed; None after the patience, or if nothing is shared.
         """
         if self._folder is None:
             return None
         if self._file is None:
-            self._file = _opened(self._folder)
-        file, place, waited = self._file, int(key[:15], 16), 0.0
-        while not file.take(place):
+            self._file = _open(self._folder)
+        file, offset, waited = self._file, int(key[:15], 16), 0.0
+        while not file.take(offset):
             if waited >= patience:
                 return None
-            # A tenth of what has passed: few looks at a long flight, and a short one is not made much longer.
+            # A tenth of the time so far: few checks of a long flight, little delay for a short one.
             pause = min(max(waited / 10, _SHORTEST), _LONGEST)
             await self._sleep(pause)
             waited += pause
-        return Claim(file, place)
+        return Claim(file, offset)
 
     def close(self) -> None:
         """Close the lock file, which is kept."""
         file, self._file = self._file, None
         if file is not None:
-            _closed(file)
+            _close(file)
 
 
 class _LockFile:
     """The lock file of a folder, open once in this process.
 
-    Record locks belong to the process: they do not tell its threads apart, and closing any descriptor of the file
-    would drop them all.
+    Record locks belong to the process: its threads share them, and closing any descriptor of the file releases all.
     """
 
     def __init__(self, handle: int | None) -> None:
@@ -103,17 +100,17 @@ class _LockFile:
         self._guard = threading.Lock()
         self._taken: set[int] = set()
 
-    def take(self, place: int) -> bool:
+    def take(self, offset: int) -> bool:
         with self._guard:
-            if place in self._taken or not self._lock(place):
+            if offset in self._taken or not self._lock(offset):
                 return False
-            self._taken.add(place)
+            self._taken.add(offset)
             return True
 
-    def free(self, place: int) -> None:
+    def free(self, offset: int) -> None:
         with self._guard:
-            self._taken.discard(place)
-            self._unlock(place)
+            self._taken.discard(offset)
+            self._unlock(offset)
 
     def close(self) -> None:
         with self._guard:
@@ -121,40 +118,43 @@ class _LockFile:
             if handle is not None:
                 os.close(handle)
 
-    def _lock(self, place: int) -> bool:
+    def _lock(self, offset: int) -> bool:
         if sys.platform != "win32" and self.handle is not None:
             try:
-                fcntl.lockf(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                fcntl.lockf(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
             except (BlockingIOError, PermissionError):
                 return False
             except OSError:
-                pass  # a file system without record locks: the process alone
+                pass  # a file system without record locks
         return True
 
-    def _unlock(self, place: int) -> None:
+    def _unlock(self, offset: int) -> None:
         if sys.platform != "win32" and self.handle is not None:
             with contextlib.suppress(OSError):
-                fcntl.lockf(self.handle, fcntl.LOCK_UN, 1, place)
+                fcntl.lockf(self.handle, fcntl.LOCK_UN, 1, offset)
 
 
 _FILES: dict[tuple[int, int] | str, _LockFile] = {}
 _GUARD = threading.Lock()
 
 
-def _opened(folder: Path) -> _LockFile:
+def _open(folder: Path) -> _LockFile:
     """Open the lock file of a folder; if that fails, claims hold within the process only."""
+    path = folder / _NAME
     with _GUARD:
-        name = _identity(folder / _NAME)
-        file = _FILES.get(name)
+        file = _FILES.get(_identity(path))
         if file is None:
-            handle = _handle(folder / _NAME)
-            # The file may have come into being just now.
-            file = _FILES.setdefault(_identity(folder / _NAME), _LockFile(handle))
+            handle = None
+            if sys.platform != "win32":
+                with contextlib.suppress(OSError):
+                    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            # The file has its identity only now, if it was created.
+            file = _FILES.setdefault(_identity(path), _LockFile(handle))
         file.users += 1
         return file
 
 
-def _closed(file: _LockFile) -> None:
+def _close(file: _LockFile) -> None:
     with _GUARD:
         file.users -= 1
         if file.users:
@@ -172,17 +172,8 @@ def _identity(path: Path) -> tuple[int, int] | str:
     return found.st_dev, found.st_ino
 
 
-def _handle(path: Path) -> int | None:
-    if sys.platform == "win32":
-        return None
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError:
-        return None
-
-
-def _forked() -> None:
-    """Reset after a fork: locks are not inherited, and a guard that another thread held would never be released."""
+def _reset_after_fork() -> None:
+    """Locks are not inherited, and a guard that another thread held would never be released."""
     global _GUARD
     _GUARD = threading.Lock()
     for file in _FILES.values():
@@ -190,4 +181,4 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -1,9 +1,10 @@
-"""A cache folder for `skillc cache`: list, prune, export and import replies, also while a compile uses it."""
+"""`skillc cache`: list, prune, export and import the replies of a folder, also while a compile uses it."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,15 @@ from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.models.cache.replies import DATABASE, TROUBLE, ReplyLabel, open_cache, read_label, trouble, whole_reply
+from skillc.models.cache.replies import (
+    CACHE_ERRORS,
+    DATABASE,
+    ReplyLabel,
+    cache_error,
+    open_cache,
+    read_label,
+    whole_reply,
+)
 
 T = TypeVar("T")
 
@@ -26,11 +35,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One reply.
-
-    Attributes:
-        text: as stored; None where it cannot be read.
-    """
+    """One reply; `text` is None if it cannot be read."""
 
     key: str
     label: ReplyLabel
@@ -38,25 +43,25 @@ class Entry:
 
     @property
     def size(self) -> int:
-        """The bytes of its text."""
+        """Bytes of its text."""
         return len(self.text.encode()) if self.text is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EntryGroup:
     """The entries of one endpoint and model; times in seconds since the epoch."""
 
     endpoint: str | None
     model: str | None
-    entries: int
-    size: int
-    oldest: float
-    newest: float
+    entries: int = 0
+    size: int = 0
+    oldest: float = math.inf
+    newest: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, or would be: entries, bytes of their texts, and bytes that the folder became smaller."""
+    """Removed entries, bytes of their texts, and freed bytes of the disk."""
 
     entries: int
     size: int
@@ -65,7 +70,7 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """How many entries were exported or imported, and how many were left out: unreadable, or there already."""
+    """Entries that were exported or imported, and entries left out: unreadable, or already in the folder."""
 
     entries: int
     left_out: int
@@ -73,14 +78,14 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """A filter of entries: all conditions that are given have to hold. `before` in seconds since the epoch."""
+    """A filter of entries; all given conditions have to hold. `before` in seconds since the epoch."""
 
     before: float | None = None
     model: str | None = None
     endpoint: str | None = None
 
     def __call__(self, entry: Entry) -> bool:
-        """Return whether an entry is meant."""
+        """Whether an entry passes the filter."""
         return (
             (self.before is None or entry.label.stored < self.before)
             and (self.model is None or entry.label.model == self.model)
@@ -92,11 +97,11 @@ def find_folder(path: Path, *, new: bool = False) -> Path:
     """Find the cache folder of a path: itself, or the one beside a program, in a program's folder or in `.skillc`.
 
     Args:
-        path: what the user named.
-        new: whether one that a compile would make is good too.
+        path: as the user named it.
+        new: return the folder that a compile would create if none exists.
 
     Raises:
-        SkillcError: there is none.
+        SkillcError: none exists.
     """
     here = path.parent if path.suffix == ".skill" else path
     for folder in (here, here / "cache", here / ".skillc" / "cache"):
@@ -105,8 +110,8 @@ def find_folder(path: Path, *, new: bool = False) -> Path:
     if new:
         return here / "cache" if here.name == ".skillc" else here / ".skillc" / "cache"
     raise SkillcError(
-        f"there is no cache in `{path}`",
-        hint="a compile keeps one in `.skillc/cache` beside its program; name the program or its folder",
+        f"no cache in `{path}`",
+        hint="name the program or its folder; a compile keeps its cache in `.skillc/cache` beside the program",
     )
 
 
@@ -126,10 +131,10 @@ def entries(folder: Path) -> Iterator[Entry]:
                 yield Entry(key, ReplyLabel(None, None), None)
                 continue
             if text is None:
-                continue  # pruned meanwhile, or its file is gone
+                continue  # removed meanwhile
             label = read_label(tag)
             if label.model is None:
-                # An entry of an older version: the reply has at least the name that its model gave itself.
+                # An entry of an older version: the reply names its model at least.
                 label = replace(label, model=(whole_reply(text) or {}).get("model"))
             yield Entry(key, label, text)
 
@@ -138,20 +143,17 @@ def groups(found: Iterable[Entry]) -> list[EntryGroup]:
     """Return the entries by endpoint and model, the largest first."""
     by_model: dict[tuple[str | None, str | None], EntryGroup] = {}
     for entry in found:
-        name, stored = (entry.label.endpoint, entry.label.model), entry.label.stored
-        known = by_model.get(name, EntryGroup(*name, 0, 0, stored, stored))
-        by_model[name] = EntryGroup(
-            *name,
-            known.entries + 1,
-            known.size + entry.size,
-            min(known.oldest, stored),
-            max(known.newest, stored),
-        )
+        name = entry.label.endpoint, entry.label.model
+        group = by_model.setdefault(name, EntryGroup(*name))
+        group.entries += 1
+        group.size += entry.size
+        group.oldest = min(group.oldest, entry.label.stored)
+        group.newest = max(group.newest, entry.label.stored)
     return sorted(by_model.values(), key=lambda group: (-group.size, str((group.endpoint, group.model))))
 
 
 def prune(folder: Path, wanted: Callable[[Entry], bool], *, dry: bool = False) -> Pruned:
-    """Remove the wanted entries and give their space back to the disk.
+    """Remove the wanted entries and free their disk space.
 
     Raises:
         SkillcError: the folder cannot be used.
@@ -172,7 +174,7 @@ def prune(folder: Path, wanted: Callable[[Entry], bool], *, dry: bool = False) -
 
 
 def disk_used(folder: Path) -> int:
-    """Return the bytes of the folder's files."""
+    """Return the total bytes of the folder's files."""
     total = 0
     for file in folder.rglob("*"):
         with contextlib.suppress(OSError):
@@ -181,10 +183,10 @@ def disk_used(folder: Path) -> int:
 
 
 def export_replies(folder: Path, path: Path) -> Transfer:
-    """Write all replies of a folder into a file of JSON lines, whole or not at all.
+    """Write all replies of a folder atomically into a file of JSON lines.
 
     Raises:
-        SkillcError: the folder cannot be read, or the file not be written.
+        SkillcError: the folder cannot be read, or the file cannot be written.
     """
     written = left_out = 0
 
@@ -206,10 +208,10 @@ def export_replies(folder: Path, path: Path) -> Transfer:
 
 
 def import_replies(folder: Path, path: Path) -> Transfer:
-    """Add the replies of a file to a folder, which is made where it is missing; what is there stays as it is.
+    """Add the replies of a file to a folder, which is created if missing; existing replies stay.
 
     Raises:
-        SkillcError: a line of the file is no entry, and nothing was added; or the folder cannot be written.
+        SkillcError: a line of the file is not an entry, so nothing was added; or the folder cannot be written.
     """
     for _ in _lines(path):
         pass
@@ -223,7 +225,7 @@ def import_replies(folder: Path, path: Path) -> Transfer:
 
 
 def utc_text(stored: float) -> str:
-    """Return a time as it is in the file: UTC, to the millisecond."""
+    """Return a time in the file's format: UTC, to the millisecond."""
     return datetime.fromtimestamp(stored, UTC).isoformat(timespec="milliseconds")
 
 
@@ -240,14 +242,14 @@ def _lines(path: Path) -> Iterator[Entry]:
                 line = _entry(text)
                 if line is None:
                     raise SkillcError(
-                        f"`{path}`, line {number}: no entry of a cache",
+                        f"`{path}`, line {number}: not a cache entry",
                         hint="`skillc cache export` writes such a file; nothing was added",
                     )
                 yield line
     except OSError as problem:
         raise SkillcError(f"`{path}` cannot be read: {problem.strerror}") from problem
     except UnicodeDecodeError as problem:
-        raise SkillcError(f"`{path}` is not in UTF-8", hint="`skillc cache export` writes such a file") from problem
+        raise SkillcError(f"`{path}` is not UTF-8", hint="`skillc cache export` writes such a file") from problem
 
 
 def _entry(text: str) -> Entry | None:
@@ -274,7 +276,7 @@ def _opened(folder: Path) -> Iterator[Any]:
     cache = open_cache(folder, _WAIT)
     try:
         yield cache
-    except TROUBLE as problem:
-        raise trouble(folder, problem) from problem
+    except CACHE_ERRORS as problem:
+        raise cache_error(folder, problem) from problem
     finally:
         cache.close()

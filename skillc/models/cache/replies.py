@@ -1,4 +1,4 @@
-"""Cached replies: a folder of JSON texts, never pickles, from which nothing is evicted."""
+"""Cached replies: a folder of JSON texts without pickles and without eviction."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ T = TypeVar("T")
 DATABASE = "cache.db"
 
 _MEMORY_KEPT = 10_000
-TROUBLE = (sqlite3.Error, OSError, diskcache.Timeout, ValueError)
-# Seconds: how long one try may hold up the event loop, and how long all of them wait for another process.
+CACHE_ERRORS = (sqlite3.Error, OSError, diskcache.Timeout, ValueError)
+# Seconds: one try, which blocks the event loop, and all tries together while another process writes.
 _ONE_TRY, _ALL_TRIES, _PAUSE = 0.005, 60.0, 0.05
 _END_OF_TIME = 253_402_300_800  # the year 10000
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyLabel:
-    """What a reply is, beside it in the cache; holds neither a key nor a prompt.
+    """The origin of a cached reply, without key and prompt; entries of older versions have None and 0.
 
     Attributes:
-        endpoint: id of the endpoint; None in entries of older versions.
-        model: `provider/name` as asked for; None in entries of older versions.
-        stored: when, in seconds since the epoch; 0 in entries of older versions.
+        endpoint: id of the endpoint.
+        model: `provider/name` as requested.
+        stored: seconds since the epoch.
     """
 
     endpoint: str | None
@@ -49,7 +49,7 @@ class ReplyLabel:
 
 
 def read_label(text: object) -> ReplyLabel:
-    """Return the label in a text; an empty one where there is none."""
+    """Return the label in a text, or an empty one."""
     try:
         data = json.loads(text) if isinstance(text, str) else {}
     except ValueError:
@@ -64,7 +64,7 @@ def read_label(text: object) -> ReplyLabel:
 
 
 def whole_reply(stored: str) -> dict[str, Any] | None:
-    """Return the reply in a stored text, None where it is damaged or something else."""
+    """Return the reply in a stored text; None if it is damaged."""
     try:
         data = json.loads(stored)
     except ValueError:
@@ -78,10 +78,7 @@ def whole_reply(stored: str) -> dict[str, Any] | None:
 
 
 class _Texts(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
-    """Stores texts only. A row that holds anything else is never unpickled, and no file outside of the folder is used.
-
-    A key that is no text reads as None.
-    """
+    """Stores texts only: no other row is unpickled, and no file outside of the folder is used."""
 
     def put(self, key: Any) -> Any:
         _require_text(key)
@@ -96,7 +93,7 @@ class _Texts(diskcache.Disk):  # type: ignore[misc]  # diskcache has no types
 
     def fetch(self, mode: Any, filename: Any, value: Any, read: Any) -> Any:
         if mode not in (MODE_RAW, MODE_TEXT) or (mode == MODE_RAW and not isinstance(value, str)):
-            raise ValueError("the value is no text")
+            raise ValueError("the value is not a text")
         if filename is not None and not self._is_inside(filename):
             raise ValueError("the value is outside of the folder")
         return super().fetch(mode, filename, value, read)
@@ -120,10 +117,10 @@ class ReplyCache:
 
     Args:
         folder: where the replies are kept; None keeps the latest of them in memory.
-        sleep: how a wait for another process passes, in seconds.
+        sleep: waits for another process.
 
     Raises:
-        SkillcError: the folder cannot be made or written, or it is damaged.
+        SkillcError: the folder cannot be created or written, or it is damaged.
     """
 
     def __init__(self, folder: Path | None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
@@ -139,13 +136,13 @@ class ReplyCache:
             return self._memory.get(key)
         try:
             found = await self._patiently(lambda: self._disk.get(key))
-        except TROUBLE as problem:
+        except CACHE_ERRORS as problem:
             self._warn("read", problem)
             return None
         return found if isinstance(found, str) else None
 
     async def put(self, key: str, text: str, label: ReplyLabel | None = None) -> None:
-        """Keep a text, and beside it a label for those who look into the folder."""
+        """Keep a text with a label for `skillc cache`."""
         if self._disk is None:
             self._memory[key] = text
             if len(self._memory) > _MEMORY_KEPT:
@@ -153,10 +150,10 @@ class ReplyCache:
             return
         try:
             await self._patiently(lambda: self._disk.set(key, text, tag=label.as_text() if label is not None else None))
-        except TROUBLE as problem:
+        except CACHE_ERRORS as problem:
             self._warn("written", problem)
-            # What could not be committed must not stay open, where it would lock all others out.
-            with contextlib.suppress(*TROUBLE):
+            # An open transaction would lock out all other processes.
+            with contextlib.suppress(*CACHE_ERRORS):
                 self._disk.close()
 
     def close(self) -> None:
@@ -180,29 +177,25 @@ class ReplyCache:
         if not self._warned:
             self._warned = True
             why = problem.__context__ if isinstance(problem, diskcache.Timeout) else problem
-            message = f"the cache `{self._folder}` could not be {done} ({why}); calls may be paid for again"
+            message = f"the cache `{self._folder}` cannot be {done} ({why}); calls may be paid for again"
             warnings.warn(message, stacklevel=3)
 
 
 def _is_busy(problem: Exception) -> bool:
-    """Return whether another process has the lock; diskcache reports every error of a transaction as a timeout."""
+    """Whether another process has the lock; diskcache reports every error of a transaction as a timeout."""
     cause = problem.__context__ if isinstance(problem, diskcache.Timeout) else problem
     return isinstance(cause, sqlite3.OperationalError) and ("locked" in str(cause) or "busy" in str(cause))
 
 
 def open_cache(folder: Path, timeout: float) -> Any:
-    """Open the cache of a folder, which is made where it is missing.
-
-    Args:
-        folder: the folder.
-        timeout: seconds that one operation waits for another process.
+    """Open the cache of a folder, which is created if missing; one operation waits `timeout` seconds for others.
 
     Raises:
-        SkillcError: the folder cannot be made or written, or it is damaged.
+        SkillcError: the folder cannot be created or written, or it is damaged.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Writes its settings, and so finds out what cannot be written.
+        # This writes its settings, and so fails if the folder cannot be written.
         return diskcache.Cache(
             str(folder),
             timeout=timeout,
@@ -210,20 +203,20 @@ def open_cache(folder: Path, timeout: float) -> Any:
             eviction_policy="none",
             size_limit=2**62,
             statistics=0,
-            # All texts in the one database, whatever their size: a full disk leaves no half of a file.
+            # All texts in one database, whatever their size: a full disk leaves no partial file.
             disk_min_file_size=2**62,
         )
-    except TROUBLE as problem:
-        raise trouble(folder, problem) from problem
+    except CACHE_ERRORS as problem:
+        raise cache_error(folder, problem) from problem
 
 
-def trouble(folder: Path, problem: Exception) -> SkillcError:
-    """Return what to raise for a cache that cannot be used."""
+def cache_error(folder: Path, problem: Exception) -> SkillcError:
+    """Return the error of a cache that cannot be used."""
     if isinstance(problem, OSError | sqlite3.OperationalError | diskcache.Timeout):
         return SkillcError(
             f"the cache `{folder}` cannot be written: {problem}", hint="check the folder's permissions and the disk"
         )
     return SkillcError(
         f"the cache `{folder}` is damaged or not writable: {problem}",
-        hint="move the folder away; the replies in it will be paid for again",
+        hint="move the folder away; its replies will be paid for again",
     )
