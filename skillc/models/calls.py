@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,12 @@ class Usage:
     completion: int = 0
     reasoning: int = 0
     bound: bool = False
+
+    @classmethod
+    def of(cls, counts: Sequence[int], bound: object) -> Usage:
+        """Create from `counts` and `bound`."""
+        prompt, cached, completion, reasoning = counts
+        return cls(prompt, cached, completion, reasoning, bool(bound))
 
     @property
     def total(self) -> int:

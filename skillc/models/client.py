@@ -262,7 +262,7 @@ class Client:
         except BaseException:
             self.ledger.charged.release(reserved)
             raise
-        usage = Usage(*data["usage"], bool(data.get("bound")))
+        usage = Usage.of(data["usage"], data.get("bound"))
         overuse = overuse_of(usage, reserved, role)
         if overuse is not None:
             self.ledger.charged.release(reserved)

@@ -344,7 +344,7 @@ class Receipts:
         if used is None:
             self.account.settle(where, reserved, Usage(prompt=reserved.tokens, bound=True), reserved.cost)
         else:
-            self.account.settle(where, reserved, Usage(*used["usage"], used["bound"]), used["cost"])
+            self.account.settle(where, reserved, Usage.of(used["usage"], used["bound"]), used["cost"])
 
 
 _BASELINE = "baseline"

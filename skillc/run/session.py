@@ -124,7 +124,7 @@ class RecordedWave:
 
 def _charge(entry: Sequence[Any]) -> Charge:
     role, stage, reserved, usage, bound, cost = entry
-    return Charge((role, stage), Spending(*reserved), Usage(*usage, bound), cost)
+    return Charge((role, stage), Spending(*reserved), Usage.of(usage, bound), cost)
 
 
 @contextmanager

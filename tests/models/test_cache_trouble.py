@@ -68,7 +68,7 @@ def test_a_full_disk_is_told_once_and_costs_money_never_the_run(tmp_path: Path) 
     command = [sys.executable, "-c", FULL, str(tmp_path / "cache"), str(Path(__file__).parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "could not be written" in done.stdout
+    assert "cannot be written" in done.stdout
     with sqlite3.connect(tmp_path / "cache" / "cache.db") as base:
         assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 

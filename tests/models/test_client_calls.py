@@ -342,7 +342,7 @@ def test_a_missing_key_is_an_error_before_the_first_call(monkeypatch: pytest.Mon
     with pytest.raises(SkillcError, match="`OPENAI_API_KEY` is not set"):
         resolve_roles(plan_of(model(base_url=None)))
     resolve_roles(plan_of(model(key_env="TEAM_KEY")), offline=True)
-    with pytest.raises(SkillcError, match="where its server is"):
+    with pytest.raises(SkillcError, match="has no server address"):
         resolve_roles(plan_of(model(name="hosted_vllm/Qwen/Qwen3.5-4B", base_url=None)))
 
 

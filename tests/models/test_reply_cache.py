@@ -47,7 +47,7 @@ def test_a_planted_pickle_is_not_opened(tmp_path: Path, capsys: pytest.CaptureFi
     cache.close()
     with sqlite3.connect(tmp_path / "cache.db") as base:
         base.execute("UPDATE Cache SET mode = 4, value = ? WHERE key = 'k'", (pickle.dumps(Bomb()),))
-    with pytest.warns(UserWarning, match="could not be read"):
+    with pytest.warns(UserWarning, match="cannot be read"):
         assert asyncio.run(ReplyCache(tmp_path).get("k")) is None
     assert "opened" not in capsys.readouterr().out
 

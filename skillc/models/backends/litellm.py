@@ -218,14 +218,11 @@ class WatchedRequest:
             status = int(found.code) if found is not None and found.code in _ERRORS else None
             if found is None or status is None:
                 what = f"an error: {found.message}" if found else excerpt(self.body)
-                return WireFailure(
-                    "malformed", f"the response is not a reply in the provider's format: {what}", name=name
-                )
-            return WireFailure("refused", found.message, status_code=status, code=found.code, name=name)
+                detail = f"the response is not a reply in the provider's format: {what}"
+                return WireFailure("malformed", detail, name=name)
+            return WireFailure("refused", found.message, status, code=found.code, name=name)
         message, code = found or (excerpt(self.body), "")
-        return WireFailure(
-            "refused", message or name, status_code=self.status, headers=self.headers, code=code, name=name
-        )
+        return WireFailure("refused", message or name, self.status, self.headers, code, name)
 
 
 _REQUEST: ContextVar[WatchedRequest | None] = ContextVar("skillc_request", default=None)
