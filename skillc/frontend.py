@@ -1,11 +1,11 @@
-"""The first half of every verb: from a path to a checked program, to a plan, to an estimate of what it may spend."""
+"""The common first steps of all commands: from a path to a checked program, a plan, and an estimate of its cost."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Reporter, Severity, Suppressed
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class ProgramError(SkillcError):
-    """A program with errors; the diagnostics say which."""
+    """A program with errors."""
 
     def __init__(self, path: Path, diagnostics: Sequence[Diagnostic]) -> None:
         count = sum(d.severity is Severity.ERROR for d in diagnostics)
@@ -37,7 +37,7 @@ class ProgramError(SkillcError):
 
 
 class UnfitDataError(ProgramError):
-    """A program whose data can't be used; the diagnostics say why."""
+    """A program whose data can't be used."""
 
     def __init__(self, path: Path, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__(path, diagnostics)
@@ -47,12 +47,12 @@ class UnfitDataError(ProgramError):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A program's plan, the folder that its paths start from, and what is to be said about it.
+    """The plan of a program, and its findings.
 
     Attributes:
-        as_written: whether nothing of it was changed for one call.
-        suppressed: what comments of the program keep out of `diagnostics`.
-        options: those that changed the plan for this call.
+        as_written: whether no option of the call overrides the program.
+        suppressed: suppressed findings.
+        options: the options that changed the plan.
     """
 
     path: Path
@@ -65,13 +65,13 @@ class Planned:
 
     @property
     def root(self) -> Path:
-        """The program's folder."""
+        """The program's folder, to which its paths are relative."""
         return self.path.parent
 
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """The program's data, and what a compile may spend on it."""
+    """The data of a program, and the bounds of a compile."""
 
     dataset: Dataset
     sizes: Sizes
@@ -81,31 +81,31 @@ class Estimated:
 
     @property
     def failed(self) -> bool:
-        """Whether the budget cannot pay."""
+        """Whether there is an error, such as a budget that is too small."""
         return any(d.severity is Severity.ERROR for d in self.diagnostics)
 
 
 def check_file(path: Path) -> Checked:
-    """The checked program in a file.
+    """Check the program in a file.
 
     Raises:
-        SkillcError: the file cannot be read.
+        SkillcError: the file can't be read.
     """
     return check_source(read_main(path), path.parent)
 
 
 def check_source(source: Source, folder: Path) -> Checked:
-    """The checked program of a text; what it uses is below a folder."""
+    """Check a program whose files are in a folder."""
     return check(source, Loader(folder, skill_sections=_sections))
 
 
 def check(source: Source, loader: Loader | None = None) -> Checked:
-    """The meaning of a program, all that is wrong with it, and advice."""
-    return advised(analyse(source, loader))
+    """Check a program: its meaning, its errors, and advice."""
+    return add_advice(analyse(source, loader))
 
 
-def advised(work: CheckState) -> Checked:
-    """Add the findings of lint to a checked program, and take out what its comments suppress."""
+def add_advice(work: CheckState) -> Checked:
+    """Add the findings of lint to a checked program, and apply its suppressions."""
     checked, name = work.checked, work.source.name
     found, suppressed = checked.diagnostics, tuple[Suppressed, ...]()
     if not checked.broken:
@@ -136,16 +136,21 @@ def plan_file(
     complete: bool = True,
     every_model: bool = True,
 ) -> Planned:
-    """The plan of a program, with `--model`, `--set` and `--offline` applied.
+    """Plan a program, with `--model`, `--set` and `--offline` applied.
 
-    `checked` is the program where it was checked before, such as one that an editor has not saved yet. `runnable`
-    refuses what only a later version can run; without it such a program can be compared and examined. A plan that is
-    not `complete` may lack what only a call of a model needs: a name from the environment, a command's folder. Without
-    `every_model` it holds those that a compile asks.
+    Args:
+        path: the program.
+        checked: the checked program, if it was checked before, such as an unsaved one of an editor.
+        models: the `--model` options.
+        settings: the `--set` options.
+        offline: whether to use the embedded models.
+        runnable: reject features of later versions; without it, such a program can still be examined.
+        complete: reject a plan without what only calls of models need: environment variables, working folders.
+        every_model: include models that a compile does not call.
 
     Raises:
         ProgramError: the program has errors.
-        SkillcError: the file cannot be read, a change names something that is not there, or a model has no name.
+        SkillcError: the file can't be read, an option names something unknown, or a model has no name.
     """
     import os
 
@@ -159,18 +164,18 @@ def plan_file(
         raise ProgramError(path, checked.diagnostics)
     resolved = resolve(checked)
     filtered = apply_suppressions(resolved.diagnostics, checked.program, ())
-    # Where a later version is needed, that says enough.
+    # If a later version is required, further findings are of no use.
     diagnostics = checked.diagnostics if checked.failed else (*checked.diagnostics, *filtered.kept)
     if resolved.plan is None:
         raise ProgramError(path, diagnostics)
     plan = before = resolve_model_names(resolved.plan, os.environ)
-    plan = override_models(plan, pairs(models, "--model", "target=openai/gpt-5.5-mini"))
-    plan = override(plan, pairs(settings, "--set", "budget.cost=1"))
+    plan = override_models(plan, parse_pairs(models, "--model", "target=openai/gpt-5.5-mini"))
+    plan = override(plan, parse_pairs(settings, "--set", "budget.cost=1"))
     plan = put_offline(plan) if offline else plan
     plan = plan if every_model else with_used_models(plan)
     if complete:
         require_names(plan)
-        refuse_folders(checked, plan, path.parent)
+        check_folders(checked, plan, path.parent)
     as_written = not (models or settings or offline)
     changed = plan != (before if every_model else with_used_models(before))
     options = _options(models, settings, offline=offline) if changed else None
@@ -179,20 +184,20 @@ def plan_file(
 
 
 def _options(models: Sequence[str], settings: Sequence[str], *, offline: bool) -> OptionsLock:
-    """The options of a call in one order; the last of two on one thing counts."""
+    """Return the options of a call, sorted; of two for the same name the last counts."""
     from skillc.plan.lock import OptionsLock
 
     def listed(texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(f"{name}={value}" for name, value in sorted(pairs(texts, "", "").items()))
+        return tuple(f"{name}={value}" for name, value in sorted(parse_pairs(texts, "", "").items()))
 
     return OptionsLock(models=listed(models), settings=listed(settings), offline=offline)
 
 
-def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:
-    """Raises where a command's working folder is not there.
+def check_folders(checked: Checked, plan: Plan, root: Path) -> None:
+    """Check that the working folders of commands exist.
 
     Raises:
-        ProgramError: with one diagnostic for each.
+        ProgramError: some do not, with a diagnostic for each.
     """
     found = []
     for entity in checked.entities:
@@ -201,19 +206,19 @@ def refuse_folders(checked: Checked, plan: Plan, root: Path) -> None:
             continue
         setting = entity.settings["exec"].block.get("folder")
         if setting is not None and not (root / model.exec.folder).is_dir():
-            message = f"there is no folder `{model.exec.folder}` beside the program"
-            hint = "make it, or leave `folder` out: each call has an empty one then"
+            message = f"the folder `{model.exec.folder}` does not exist beside the program"
+            hint = "create it, or remove `folder`: each call then runs in a new empty folder"
             found.append(Diagnostic("SK624", message, Label(setting.source, setting.span), hint=hint))
     if found:
         raise ProgramError(Path(checked.program.source.name), found)
 
 
 def estimate(planned: Planned) -> Estimated:
-    """The data of a plan, its bounds, and the findings about both, errors first.
+    """Load the data of a plan, compute its bounds, and return findings about both, errors first.
 
     Raises:
-        UnfitDataError: the data cannot be read, or does not fit the program.
-        SkillcError: another obstacle.
+        UnfitDataError: the data can't be read, or does not fit the program.
+        SkillcError: the bounds can't be computed.
     """
     from skillc.budget.bounds import bounds
     from skillc.data.dataset import load, sizes_of
@@ -231,18 +236,16 @@ def estimate(planned: Planned) -> Estimated:
     found = sorted(
         lint(PlanFacts(planned.checked, planned.plan, spent)), key=lambda each: severities.index(each.severity)
     )
-    # With a model or a setting changed for one call, what the program suppresses may well not arise.
+    # With overrides a suppressed finding may not occur, so unused suppressions are not reported.
     filtered = apply_suppressions(found, planned.checked.program, ("plan",) if planned.as_written else ())
     return Estimated(dataset, sizes, spent, filtered.kept, filtered.suppressed)
 
 
 def check_data(path: Path) -> FilteredDiagnostics:
-    """What is found in a program, its plan and its examples, and what comments of the program suppress.
-
-    Data that can't be read, or does not fit the program, is an error among the others.
+    """Return the findings in a program, its plan and its examples; unusable data is a finding too.
 
     Raises:
-        SkillcError: the program's file cannot be read.
+        SkillcError: the program's file can't be read.
     """
     from skillc.diagnostics.suppress import FilteredDiagnostics, apply_suppressions
 
@@ -262,7 +265,7 @@ def check_data(path: Path) -> FilteredDiagnostics:
         return FilteredDiagnostics((*planned.diagnostics, *_unusable(planned, problem)), planned.suppressed)
     facts = DataFacts(planned.checked, planned.plan, estimated.dataset, estimated.sizes, compiled)
     filtered = apply_suppressions(list(lint(facts)), planned.checked.program, ("data",))
-    # A rule over the text and the plan finds the same again, and better, once there is a plan.
+    # Rules over the plan repeat findings of the text with more detail.
     again = {_key(each) for each in (*estimated.diagnostics, *(each.diagnostic for each in estimated.suppressed))}
     first = (each for each in planned.diagnostics if _key(each) not in again)
     suppressed = (each for each in planned.suppressed if _key(each.diagnostic) not in again)
@@ -276,7 +279,7 @@ def _key(found: Diagnostic) -> tuple[str, str, Span]:
 
 
 def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
-    """One error for each thing that is wrong with the data."""
+    """Return an error for each problem of the data."""
     from skillc.data.problems import DataError
 
     place = place_of(planned.checked, "data", None, "source" if planned.plan.data.source else "train")
@@ -292,7 +295,7 @@ def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
 
 
 def _compiled(planned: Planned) -> Mapping[str, str]:
-    """The texts of the skill that was compiled beside the program; none where there is none."""
+    """Return the learned text of the compiled skill beside the program; nothing if there is none."""
     file = ArtifactPaths.beside(planned.root, planned.plan.skill.artifact).skill
     if not file.is_file():
         return {}
@@ -301,13 +304,78 @@ def _compiled(planned: Planned) -> Mapping[str, str]:
         sections = _sections(file)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"`{shown}` can't be read") from problem
+    # Texts of the program are checked in the program.
     declared = {section.text.strip() for section in planned.plan.skill.sections}
-    # What the program says itself is told where it stands.
     return {f"`{shown}`": "\n\n".join(text for text in sections.values() if text.strip() not in declared)}
 
 
-def pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:
-    """`name=value` texts of an option.
+# ---- `skillc check` -------------------------------------------------------------------------------
+
+Fixes = Literal["none", "safe", "unsafe"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """The findings in one file, and its text before and after fixes.
+
+    Attributes:
+        path: the file.
+        diagnostics: the findings.
+        suppressed: suppressed findings.
+        readable: whether it could be read; if not, that is the only finding.
+        before: its text.
+        after: its text after the fixes.
+        fixed: the number of findings that were fixed.
+        refused: the number of fixes that were left out because they would have caused a new error.
+    """
+
+    path: Path
+    diagnostics: tuple[Diagnostic, ...]
+    suppressed: tuple[Suppressed, ...] = ()
+    readable: bool = True
+    before: str = ""
+    after: str = ""
+    fixed: int = 0
+    refused: int = 0
+
+
+def check_and_fix(path: Path, fixes: Fixes = "none") -> CheckedFile:
+    """Check a file, and apply fixes to its text if requested. Nothing is written."""
+    try:
+        source = read_main(path)
+    except SkillcError as error:
+        unreadable = Diagnostic("SK040", error.message, Label(Source(str(path), ""), Span(0, 0)), hint=error.hint)
+        return CheckedFile(path, (unreadable,), readable=False)
+    if fixes == "none":
+        checked = check_source(source, path.parent)
+        return CheckedFile(path, checked.diagnostics, checked.suppressed, True, source.text, source.text)
+    from skillc.diagnostics.fixing import fix
+
+    done = fix(source, lambda text: check_source(text, path.parent), unsafe=fixes == "unsafe")
+    diagnostics, suppressed, counts = done.checked.diagnostics, done.checked.suppressed, (done.applied, done.refused)
+    return CheckedFile(path, diagnostics, suppressed, True, source.text, done.source.text, *map(len, counts))
+
+
+def add_data_findings(file: CheckedFile) -> CheckedFile:
+    """Add the findings about the plan and the examples; reads the file again."""
+    if not file.readable:
+        return file
+    found = check_data(file.path)
+    return replace(file, diagnostics=found.kept, suppressed=found.suppressed)
+
+
+def exit_status(files: Sequence[CheckedFile]) -> int:
+    """Return the exit status: 2 for an unreadable file, 1 for an error or a warning, else 0."""
+    if not all(each.readable for each in files):
+        return 2
+    return int(any(d.severity is not Severity.NOTE for each in files for d in each.diagnostics))
+
+
+# ---- options --------------------------------------------------------------------------------------
+
+
+def parse_pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:
+    """Parse the `name=value` texts of an option.
 
     Raises:
         SkillcError: a text has no `=`.
@@ -317,7 +385,7 @@ def pairs(texts: Sequence[str], option: str, example: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not (equals and name.strip() and value.strip()):
             raise SkillcError(
-                f"`{option} {text}` is not of the form name=value", hint=f"for example `{option} {example}`"
+                f"`{option} {text}` is not of the form `name=value`", hint=f"for example `{option} {example}`"
             )
         split[name.strip()] = value.strip()
     return split

@@ -16,18 +16,7 @@ LEAVES = {
 ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),
     *("store", "models", "metrics", "program", "optimize", "lint", "frontend", "run", "artifacts", "teleprompter"),
-    *(
-        "checking",
-        "versions",
-        "doctor",
-        "pipeline",
-        "evaluate",
-        "code_pages",
-        "importer",
-        "pygments_lexer",
-        "lsp",
-        "cli",
-    ),
+    *("versions", "doctor", "pipeline", "evaluate", "code_pages", "importer", "pygments_lexer", "lsp", "cli"),
 )
 # The parser reports what it finds, and a diagnostic points into a source.
 TOGETHER = {"syntax": {"diagnostics"}}

@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 from skillc.text import counted
 
 if TYPE_CHECKING:
-    from skillc.checking import CheckedFile, Fixes
+    from skillc.frontend import CheckedFile, Fixes
     from skillc.syntax.formatting import FormattedFile
 
 _STDIN = Path("-")
@@ -44,7 +44,7 @@ def check(
     Exit status: 0 clean or notes only, 1 findings, or a diff that is not empty, 2 a file that cannot be read or
     written.
     """
-    from skillc.checking import check_and_fix, exit_status, with_data
+    from skillc.frontend import add_data_findings, check_and_fix, exit_status
 
     if unsafe_fixes and not (fix or diff):
         raise SkillcError("`--unsafe-fixes` needs `--fix` or `--diff`", hint="add one of them")
@@ -58,7 +58,7 @@ def check(
         changed = any(each.after != each.before for each in checked)
         return max(changed, 0 if all(each.readable for each in checked) else exit_status(checked))
     _write_fixes(checked)
-    checked = [with_data(each) for each in checked] if data else checked
+    checked = [add_data_findings(each) for each in checked] if data else checked
     if locked:
         from skillc.versions.locked import with_lock
 

@@ -25,7 +25,7 @@ from skillc.errors import SkillcError
 from skillc.evaluate.job import EvalJob
 from skillc.evaluate.report import preview_lines
 from skillc.evaluate.run import Evaluation, evaluate
-from skillc.frontend import Estimated, Planned, ProgramError, estimate, plan_file, refuse_folders
+from skillc.frontend import Estimated, Planned, ProgramError, check_folders, estimate, plan_file
 from skillc.models.backends.registry import connect
 from skillc.models.client import Client
 from skillc.models.roles import servers_of
@@ -123,7 +123,7 @@ def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
         make_home(home)
     except OSError as problem:
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
-    refuse_folders(planned.checked, plan, planned.root)
+    check_folders(planned.checked, plan, planned.root)
     facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
     run = _open_run("eval", plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
     with run as (progress, client, stop):

@@ -116,8 +116,8 @@ def breaking(programs: tuple[Path, ...], against: str, style: str, as_json: bool
 
     Exit status: 0 nothing got weaker, 1 something did, 2 an error.
     """
-    from skillc.checking import CheckedFile
     from skillc.cli.programs import show_findings
+    from skillc.frontend import CheckedFile
     from skillc.versions.findings import compare_programs, diff_json
 
     compared = compare_programs(programs, against)

@@ -16,7 +16,7 @@ from pygls import uris
 
 from skillc.document.skill_md import sections_of
 from skillc.errors import SkillcError
-from skillc.frontend import advised
+from skillc.frontend import add_advice
 from skillc.language.check import CheckState, analyse
 from skillc.language.checked import Checked
 from skillc.language.links import Link, links
@@ -298,7 +298,7 @@ class Project:
         loader = Overlay(self._root(source.name), self)
         work = analyse(source, loader)
         return Analysis(
-            source, work, advised(work), links(work.module, work.program), {source.name: stamp, **loader.read}
+            source, work, add_advice(work), links(work.module, work.program), {source.name: stamp, **loader.read}
         )
 
     def _root(self, name: str) -> Path:

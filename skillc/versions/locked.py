@@ -9,14 +9,13 @@ from pathlib import Path
 
 from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
 from skillc.artifacts.owner import check_owner, is_of, own_code_digest
-from skillc.checking import CheckedFile
 from skillc.conflict import UnmergedError, is_mark
 from skillc.data.dataset import Dataset, load
 from skillc.data.problems import DataError
 from skillc.data.split import check_unused, split_digest
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
-from skillc.frontend import Planned, check_file, plan_file
+from skillc.frontend import CheckedFile, Planned, check_file, plan_file
 from skillc.plan.digest import plan_digest
 from skillc.plan.lock import Lock, has_digest, parse_lock, read_lock
 from skillc.plan.schema import Plan

@@ -114,7 +114,7 @@ def test_a_working_folder_that_is_not_there_is_shown_in_the_program(tmp_path: Pa
     folder = written(tmp_path, with_models(block))
     done = skillc("plan", "things.skill", folder=folder, env=ENVIRONMENT)
     assert done.returncode == 2
-    assert "error[SK624]: there is no folder `ws`" in done.stderr
+    assert "error[SK624]: the folder `ws` does not exist" in done.stderr
     assert 'folder = "ws"' in done.stderr
     assert "SK624" in skillc("explain", "SK624", folder=folder).stdout
     assert skillc("plan", "things.skill", "--offline", folder=folder, env=ENVIRONMENT).returncode == 0
