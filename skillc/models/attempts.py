@@ -12,7 +12,7 @@ from skillc.models import failures
 from skillc.models.calls import Call, Usage, well_formed
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, outcome_of
 from skillc.models.ledger import Receipts, Spending
-from skillc.models.pacing import EndpointAway, EndpointRefuses, Pacing, Slot
+from skillc.models.pacing import AwayTooLong, Pacing, RefusedTooLong, Slot
 from skillc.models.roles import Role
 
 _CUT = frozenset({"length", "max_tokens"})
@@ -54,9 +54,9 @@ class Attempts:
             tried += 1
             try:
                 return await self._once(role, arguments, call, reserved)
-            except EndpointRefuses as problem:
+            except RefusedTooLong as problem:
                 raise CallFailed("transient", f"{problem}, and the endpoint refuses all calls") from None
-            except EndpointAway as problem:
+            except AwayTooLong as problem:
                 raise self._pacing.unreachable(call.role, str(problem)) from None
             except _RetryableFailure as problem:
                 failure = problem

@@ -167,9 +167,7 @@ def is_refusal(problem: Exception) -> bool:
 
 def is_malformed(problem: Exception) -> bool:
     """Whether the response is not a reply in the provider's format."""
-    if isinstance(problem, WireFailure):
-        return problem.kind == "malformed"
-    return _name(problem) in _MALFORMED_NAMES
+    return problem.kind == "malformed" if isinstance(problem, WireFailure) else _name(problem) in _MALFORMED_NAMES
 
 
 def _is_used_up(problem: Exception) -> bool:
@@ -255,9 +253,7 @@ def outcome_of(problem: Exception) -> AttemptOutcome:
     if overloaded and is_transient(problem):
         return "refused"
     # Narrower than `is_unreachable`: the address itself cannot be reached, whatever is sent.
-    if isinstance(problem, ConnectionRefusedError) or (
-        isinstance(problem, WireFailure) and problem.kind == "unreachable"
-    ):
+    if isinstance(problem, ConnectionRefusedError) or getattr(problem, "kind", None) == "unreachable":
         return "unreachable"
     if is_transient(problem) and not was_refused(problem):
         return "strained"

@@ -32,11 +32,11 @@ def prefetching() -> Iterator[None]:
         _PREFETCHING.reset(token)
 
 
-class EndpointRefuses(Exception):  # noqa: N818
+class RefusedTooLong(Exception):  # noqa: N818
     """The endpoint has refused all calls for longer than they wait."""
 
 
-class EndpointAway(Exception):  # noqa: N818
+class AwayTooLong(Exception):  # noqa: N818
     """The endpoint could not be reached for longer than its roles wait."""
 
 
@@ -112,8 +112,8 @@ class EndpointQueue:
         """Wait for a slot, to be returned with `give`.
 
         Raises:
-            EndpointRefuses: the endpoint refuses all calls.
-            EndpointAway: it stays out of reach.
+            RefusedTooLong: the endpoint refuses all calls.
+            AwayTooLong: it stays out of reach.
         """
         now = self._now()
         queue = self._queues[role]
@@ -147,9 +147,9 @@ class EndpointQueue:
             self.quotas[slot.role].ended(slot.tokens - slot.used)
         self._update_outage(slot)
         if self.pace.dead and slot.outcome == "refused":
-            self._fail_all(EndpointRefuses(slot.detail))
+            self._fail_all(RefusedTooLong(slot.detail))
         elif self.outage.over and slot.outcome == "unreachable":
-            self._fail_all(EndpointAway(slot.detail))
+            self._fail_all(AwayTooLong(slot.detail))
         self.advance()
 
     def _update_outage(self, slot: Slot) -> None:
@@ -208,7 +208,7 @@ class EndpointQueue:
         self.quotas[role].sent(now, tokens)
         return Slot(role, tokens, self.pace.sent(now), probe=self.outage.sent())
 
-    def _fail_all(self, problem: EndpointRefuses | EndpointAway) -> None:
+    def _fail_all(self, problem: RefusedTooLong | AwayTooLong) -> None:
         for queue in self._queues.values():
             for waiting in queue:
                 if not waiting.slot.done():

@@ -1,6 +1,6 @@
 """One run: its folder, its record, its progress, and the assembly of client, loop and observer.
 
-`session.py` assembles a run and records every outcome with its charges, and every decision; `skillc/models/receipts.py`
+`session.py` assembles a run and records every outcome with its charges, and every decision; `skillc/models/ledger.py`
 records payments. All of it is in the run's one file (`skillc/store.py`): SQLite in WAL mode,
 `synchronous = FULL`, held exclusively by one process, written in group commits by one thread. A receipt is committed
 before its attempt is sent, and a decision with everything that it is based on. A resumed run starts at step 0 and is

@@ -382,11 +382,9 @@ def _redirect_target(request: Any, location: str) -> str:
     """The target of a redirect, without user, password and query."""
     import httpx
 
-    try:
-        target = request.url.join(location)
-        return str(target.copy_with(username=None, password=None, query=None, fragment=None))
-    except (httpx.InvalidURL, ValueError):
-        return "an address that cannot be read"
+    with suppress(httpx.InvalidURL, ValueError):
+        return str(request.url.join(location).copy_with(username=None, password=None, query=None, fragment=None))
+    return "an invalid address"
 
 
 LITELLM = Backend("litellm", _connect, networked=True, keeps_prefixes=True, load=load_litellm)
