@@ -48,7 +48,7 @@ def printed(folder):
 def test_figures_without_reported_usage_are_bounds_everywhere(nursery, tmp_path):
     folder = own(tmp_path / "things", reports=False)
     assert nursery.run(folder, "plan", "things.skill") == 0
-    assert "a call that does not report its usage counts as reserved" in " ".join(printed(folder).split())
+    assert "a call without reported usage is charged as reserved" in " ".join(printed(folder).split())
     assert nursery.run(folder, "compile", "things.skill") == 0
     table = printed(folder)
     spent = re.search(r"spent +([\d,]+) calls, at most ([\d,]+) tokens", table)

@@ -70,7 +70,7 @@ def test_an_open_ended_run_has_no_most():
 
 def test_unknown_prices_and_free_models_are_said():
     shown = text(plan(), {"target": PRICES["target"], "optimizer": None})
-    assert "price not known" in shown
+    assert "unknown price" in shown
     assert "?" in shown
 
 
