@@ -1,4 +1,4 @@
-"""Questions to the optimizer model: typed replies, asked again once with what was wrong."""
+"""Ask the optimizer model for typed replies; an unreadable one is asked for again once."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _KINDS: dict[type[BaseModel], ReplyKind] = {reply: kind for kind, reply in REPLI
 
 
 class Optimizer:
-    """The optimizer model behind the client, and the record of a run that goes on.
+    """The optimizer model behind the client, and the record of the run.
 
     Attributes:
-        failed: questions so far to which no whole reply came.
+        failed: questions so far without a whole reply.
     """
 
     failed: int = 0
@@ -45,20 +45,18 @@ class Optimizer:
         check: Callable[[R], None] | None = None,
         done: bool = True,
     ) -> R | None:
-        """One typed reply, or None where the model gave none that can be read.
+        """Return one typed reply, or None if no reply can be read.
 
-        A reply that cannot be read, or that `check` refuses, is asked for once more with what was wrong. The second
-        one is not checked: what to do with its faults is for the caller to say. Where there is no readable second
-        one, the first stands.
+        An unreadable reply, or one that `check` refuses, is asked for once more with the problem. The second reply is
+        not checked: the caller handles its faults. If the second is unreadable, the first one counts.
 
         Args:
-            kind: the reply's class.
+            kind: the class of the reply.
             messages: the prompt.
             stage: the stage that asks, for the ledger.
-            sample: (epoch, step, ordinal): a step that recurs is not given the same reply for ever.
-            check: raises `MalformedReply` where the reply does not fit the document.
-            done: whether this ends a piece of the stage's work, which the observer hears of once, however often the
-                model is asked again.
+            sample: (epoch, step, ordinal), so that a repeated step can get another reply.
+            check: raises `MalformedReply` if the reply does not fit the document.
+            done: whether to report one unit of the stage's work as done.
         """
         reply = await self._ask(kind, messages, stage=stage, sample=sample, check=check)
         if done:
@@ -66,7 +64,7 @@ class Optimizer:
         return reply
 
     def advance(self) -> None:
-        """Report one piece of the stage's work as done."""
+        """Report one unit of the stage's work as done."""
         self._observer.advance()
 
     async def _ask(
@@ -99,10 +97,10 @@ class Optimizer:
             return first
 
     async def _complete(self, messages: Messages, stage: str, sample: tuple[int, ...]) -> str:
-        """The text of one reply.
+        """Return the text of one reply.
 
         Raises:
-            CallFailed: none came.
+            CallFailed: no reply came.
         """
         sent = tuple(Message(role=m["role"], content=m["content"]) for m in messages)
         call = Call(role="optimizer", stage=stage, messages=sent, sample=sample)
@@ -113,15 +111,15 @@ class Optimizer:
             except CallFailed as problem:
                 return {"failed": problem.kind, "detail": problem.detail}, False
 
-        told = hashlib.sha256(repr(sent).encode(errors="surrogatepass")).hexdigest()
-        value: Any = await self._record.step().once(["reply", stage, list(sample), told], work)
+        prompt = hashlib.sha256(repr(sent).encode(errors="surrogatepass")).hexdigest()
+        value: Any = await self._record.step().once(["reply", stage, list(sample), prompt], work)
         if "failed" in value:
             raise CallFailed(value["failed"], value["detail"])
         return str(value["text"])
 
     def _leave_out(self, stage: str, problem: Exception) -> None:
         self.failed += isinstance(problem, CallFailed)
-        self._observer.note(f"{stage}: one reply of the optimizer was left out: {problem}")
+        self._observer.note(f"{stage}: skipped one reply of the optimizer: {problem}")
 
 
 def _read(kind: type[R], text: str) -> R:

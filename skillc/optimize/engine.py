@@ -33,10 +33,10 @@ class Engine:
 
     Attributes:
         wave: rollouts of one candidate that are sent at once.
-        planned: the decisions there may be.
-        max_rollout_cost: nano-dollars that one rollout costs at worst; None where the price is not known.
-        admits: whether so many more rollouts surely fit under the caps.
-        ahead: prefetches the rollouts of the next batch, if that is on.
+        planned: the most decisions of the run.
+        max_rollout_cost: nano-dollars of the dearest possible rollout; None if the price is unknown.
+        admits: whether that many more rollouts fit under the caps at worst.
+        ahead: prefetches the rollouts of the next batch.
         near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
         acceptance: how candidates are decided.
@@ -69,9 +69,9 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the run; epoch and step count from 1.
+    """A position in the run; epoch and step count from 1.
 
-    `total` is the number of steps that the run may take; None where neither epochs nor steps are capped.
+    `total` is the most steps of the run; None if neither epochs nor steps are capped.
     """
 
     epoch: int
@@ -95,13 +95,12 @@ class RejectedEdit:
 
 @dataclass(frozen=True, slots=True)
 class EditEffect:
-    """An edit of a candidate, or a draft as a whole.
+    """What an edit of a candidate, or a whole draft, changed.
 
     Attributes:
         text: the edit in words.
-        fate: what became of it, with its counts.
-        better: training cases whose score it raised, a line each.
-        worse: training cases whose score it lowered, a line each.
+        fate: how it ended, with its counts.
+        better, worse: training cases whose score it raised and lowered, a line each.
     """
 
     text: str
@@ -119,14 +118,14 @@ class CandidateEffect:
 
     @property
     def tokens(self) -> int:
-        """About what a prompt spends on it."""
+        """Estimate its tokens in a prompt."""
         texts = (text for part in self.parts for text in (part.text, part.fate, *part.better, *part.worse))
         return count_tokens("\n".join([self.outcome, *texts]))
 
 
 @dataclass(frozen=True, slots=True)
 class UndecidedPatch:
-    """A patch whose gates could not be decided; it gets one more try at the epoch's end."""
+    """A patch whose gates stayed undecided; it is tried once more at the end of the epoch."""
 
     edits: tuple[Edit, ...]
     position: Position
@@ -135,17 +134,17 @@ class UndecidedPatch:
 
 @dataclass(frozen=True, slots=True)
 class SearchMemory:
-    """What prompts and screens remember of earlier steps.
+    """Results of earlier steps that prompts and screens use.
 
     Attributes:
         rejected: the rejected-edit buffer.
         meta: the optimizer's own memory.
-        shelf: proposals that wait for the next step, with the evidence that they had.
+        shelf: proposals that wait for the next step, with their evidence.
         failures: training examples that the incumbent of their step failed, the latest first.
-        effects: what the last candidates did on training cases, the newest first.
+        effects: what the last candidates changed on training cases, the newest first.
         met: by training example, the incumbent under which it was last in a batch.
-        again: what changed on the cases of this step's batch that an earlier incumbent met.
-        proven: ids of rules that cured a training failure which their author had not seen.
+        again: what changed on cases of this step's batch since an earlier incumbent.
+        proven: ids of rules that cured a training failure unseen by their author.
     """
 
     rejected: tuple[RejectedEdit, ...] = ()
@@ -160,13 +159,13 @@ class SearchMemory:
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """How often things happened.
+    """Event counts of the search.
 
     Attributes:
-        screened: by a digest of its edits, how often each text was screened.
-        lost: by maker of candidates (`draft`, `edits`), the steps it had since one of its candidates was accepted.
-        unexplained: by training example, how often an author found no rule for it.
-        flips: by validation example, the candidates that scored otherwise than their incumbent and did not win.
+        screened: screenings by a digest of the edits.
+        lost: by maker of candidates (`draft`, `edits`), its steps since one of its candidates was accepted.
+        unexplained: by training example, the authors that found no rule for it.
+        flips: by validation example, the candidates not accepted whose score there differed from the incumbent's.
     """
 
     screened: Mapping[str, int] = field(default_factory=dict)
@@ -182,10 +181,10 @@ class SearchState:
     Attributes:
         incumbent: the last accepted skill, which candidates are made from.
         best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
-        undecided: patches that get one more try at the epoch's end.
-        decided: rejections by incumbent and candidate, for candidates that come again.
+        undecided: patches that are tried once more at the end of the epoch.
+        decided: rejections by (incumbent, candidate), reused for repeated candidates.
         whole: the last accepted skill that was written as a whole; None for the initial one.
-        mechanism_state: what each optional mechanism keeps, by its name.
+        mechanism_state: private state of each optional mechanism, by its name.
     """
 
     initial: Document
@@ -210,31 +209,31 @@ class SearchState:
         return replace(self, counters=replace(self.counters, **changes))
 
     def with_mechanism_state(self, name: str, value: Any) -> SearchState:
-        """Return the state with what a mechanism keeps."""
+        """Return the state with the private state of a mechanism."""
         return replace(self, mechanism_state={**self.mechanism_state, name: value})
 
 
-def decision_record(state: SearchState, position: Position, **told: JsonValue) -> dict[str, JsonValue]:
-    """A decision as the history tells it: its number, its place and the incumbent, and whatever it says besides."""
+def decision_record(state: SearchState, position: Position, **values: JsonValue) -> dict[str, JsonValue]:
+    """Return the entry of a decision in the history: number, position, incumbent and further values."""
     return {
         "decision": state.decisions + 1,
         "place": str(position),
         "epoch": position.epoch,
         "kind": position.kind,
         "incumbent": digest(state.incumbent),
-        **told,
+        **values,
     }
 
 
 def mean_score(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:
-    """The mean of a metric on the validation split over what was measured, None where nothing was."""
+    """Return the mean of a metric over the measured validation examples; None if none is measured."""
     samples = engine.plan.optimize.samples
     totals = (engine.rollouts.total(skill, e, metric, samples=samples) for e in engine.dataset.validation)
     return measured_mean(totals, samples=samples).value
 
 
 def failing_examples(engine: Engine, skill: Document, examples: Iterable[Example]) -> list[Example]:
-    """The examples on which the skill's goal was measured and is below the best value, in their order."""
+    """Return the examples on which the skill's goal was measured and is below its best value, in order."""
     known = ((example, engine.rollouts.known(skill, example)) for example in examples)
     return [example for example, outcome in known if outcome is not None and is_failure(engine.plan, outcome)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CandidateProgress:
-    """What is known of a candidate while its gates are open: never a mean, because failures are evaluated first.
+    """Evidence on a candidate while its gates are open: never a mean, because failures are evaluated first.
 
     Attributes:
         candidate: its number in the pool, from 1.
         gains, losses: validation examples on which its goal is above and below the incumbent's.
-        evaluated: examples that were measured for both, `of` how many.
-        goal: the goal's mean as the history writes it: two ends where it is open.
+        evaluated: examples measured for both, `of` how many.
+        goal: the mean of the goal as in the history; two ends while it is open.
     """
 
     candidate: int
@@ -32,85 +32,79 @@ class CandidateProgress:
     goal: JsonValue
 
 
-class Observer(Protocol):
-    """Progress for people and tools, decisions for the journal, and stop requests."""
+class Observer:
+    """Events of the loop, and the request to stop. No event changes a decision; by default each is ignored."""
 
     def step(self, position: Position, incumbent: JsonValue) -> None:
-        """A step begins, or another part of an epoch; `incumbent` is its goal on validation, as the history writes it.
+        """Start a step or another part of an epoch; `incumbent` is its mean goal on validation, as in the history.
 
-        It may be reported more than once for the same place.
+        One position may be reported several times.
         """
 
     def candidates(self, edits: Sequence[Sequence[str]]) -> None:
-        """Candidates meet their gates, each with its edits in words."""
+        """Start the gates of candidates, each described by its edits."""
 
     def seen(self, candidates: Sequence[CandidateProgress]) -> None:
-        """A wave of a gate is in: what is known of each candidate that is still in the race."""
+        """Finish a wave of the gates, with the evidence on each candidate that remains."""
 
     def stage(self, name: str, total: int) -> None:
-        """A stage begins that takes `total` rollouts, or replies of the optimizer; no more are reported as done."""
+        """Start a stage of at most `total` rollouts, or replies of the optimizer."""
 
     def advance(self, count: int = 1) -> None:
-        """Some of them are done."""
+        """Finish some of them."""
 
     def note(self, message: str) -> None:
-        """Something that the user should know, which stops nothing."""
+        """Inform the user of a problem that does not stop the run."""
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """One decision, as pure values."""
+        """Report a decision."""
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """The validation of an accepted candidate is complete: number of the decision and goal, as pure values."""
+        """Report the number and the goal of an accepted candidate whose validation is complete."""
 
     def stop_wanted(self) -> str | None:
-        """Why the run should end here (`time`, `interrupted`), or None. What is open is cancelled and dropped."""
+        """Return why the run should stop (`time`, `interrupted`), or None. Open work is cancelled and dropped."""
+        return None
 
 
-class ForwardingObserver:
-    """Passes everything on to another observer."""
+class ForwardingObserver(Observer):
+    """Forward each event that a subclass does not handle to another observer."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
 
-    def step(self, position: Position, incumbent: JsonValue) -> None:
-        """Passed on."""
-        self._observer.step(position, incumbent)
 
-    def candidates(self, edits: Sequence[Sequence[str]]) -> None:
-        """Passed on."""
-        self._observer.candidates(edits)
+def _forwarding(name: str) -> Callable[..., Any]:
+    return lambda self, *arguments: getattr(self._observer, name)(*arguments)
 
-    def seen(self, candidates: Sequence[CandidateProgress]) -> None:
-        """Passed on."""
-        self._observer.seen(candidates)
 
-    def stage(self, name: str, total: int) -> None:
-        """Passed on."""
-        self._observer.stage(name, total)
+for _name in ("step", "candidates", "seen", "stage", "advance", "note", "decided", "completed", "stop_wanted"):
+    setattr(ForwardingObserver, _name, _forwarding(_name))
 
-    def advance(self, count: int = 1) -> None:
-        """Passed on."""
-        self._observer.advance(count)
+
+class SilentObserver(Observer):
+    """Keep decisions and notes, and display nothing."""
+
+    def __init__(self) -> None:
+        self.decisions: list[dict[str, JsonValue]] = []
+        self.completions: list[dict[str, JsonValue]] = []
+        self.notes: list[str] = []
 
     def note(self, message: str) -> None:
-        """Passed on."""
-        self._observer.note(message)
+        """Keep a note."""
+        self.notes.append(message)
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Passed on."""
-        self._observer.decided(record)
+        """Keep a decision."""
+        self.decisions.append(dict(record))
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """Passed on."""
-        self._observer.completed(record)
-
-    def stop_wanted(self) -> str | None:
-        """As the other one wants it."""
-        return self._observer.stop_wanted()
+        """Keep a completed validation."""
+        self.completions.append(dict(record))
 
 
 def stop_reason(observer: Observer) -> str:
-    """Why work was cancelled; to be called where `CancelledError` is caught, which goes on if nobody wanted a stop."""
+    """Return why work was cancelled. Call it from `except CancelledError`: without a stop request it raises again."""
     reason = observer.stop_wanted()
     if reason is None:
         raise
@@ -120,91 +114,50 @@ def stop_reason(observer: Observer) -> str:
     return reason
 
 
-class SilentObserver:
-    """An observer that keeps the decisions and says nothing."""
-
-    def __init__(self) -> None:
-        self.decisions: list[dict[str, JsonValue]] = []
-        self.completions: list[dict[str, JsonValue]] = []
-        self.notes: list[str] = []
-
-    def step(self, position: Position, incumbent: JsonValue) -> None:
-        """Ignored."""
-
-    def candidates(self, edits: Sequence[Sequence[str]]) -> None:
-        """Ignored."""
-
-    def seen(self, candidates: Sequence[CandidateProgress]) -> None:
-        """Ignored."""
-
-    def stage(self, name: str, total: int) -> None:
-        """Ignored."""
-
-    def advance(self, count: int = 1) -> None:
-        """Ignored."""
-
-    def note(self, message: str) -> None:
-        """Kept."""
-        self.notes.append(message)
-
-    def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Kept."""
-        self.decisions.append(dict(record))
-
-    def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """Kept."""
-        self.completions.append(dict(record))
-
-    def stop_wanted(self) -> str | None:
-        """Never."""
-        return None
-
-
 Value: TypeAlias = Mapping[str, JsonValue]
 Work: TypeAlias = Callable[[], Awaitable[tuple[Value, bool]]]
 
 
 class Wave(Protocol):
-    """Work that is used together: failures in it are final only when it closes."""
+    """Results that are used together: failures among them become final when the wave closes."""
 
     async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
-        """The value that was recorded under a key, else that of the work, which is recorded.
+        """Return the value recorded under a key, else do the work and record its value.
 
         Args:
-            key: what the value depends on, within one run. A key that comes again is the next attempt at it.
-            work: gives the value, and whether it is whole. A failure is tried again by a run that goes on, if the
-                wave was not closed.
+            key: what the value depends on, within one run. A repeated key is the next attempt.
+            work: returns the value, and whether it is whole. A resumed run repeats a failure whose wave was not closed.
         """
 
     def close(self) -> None:
-        """The failures of the wave have been used from here on."""
+        """Make the failures of the wave final."""
 
 
 class Record(Protocol):
-    """The recorded values of one run."""
+    """Recorded results used to resume a run: outcomes and replies, each with what it was charged."""
 
     def wave(self) -> Wave:
-        """A wave of work."""
+        """Open a wave."""
 
     def step(self) -> Wave:
-        """The work of the step at hand; the next decision closes it."""
+        """Return the wave of the current step, which the next decision closes."""
 
 
 class Unrecorded:
-    """A record that keeps nothing, and the waves of it."""
+    """A record that keeps nothing, and its waves."""
 
     def wave(self) -> Wave:
-        """Itself."""
+        """Return itself."""
         return self
 
     step = wave
 
     async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
-        """The work's value."""
+        """Do the work."""
         return (await work())[0]
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 class Reserve(Protocol):

@@ -1,10 +1,10 @@
-"""What the run remembers of edits: their fates, the shelf, and what the last candidates did on training cases.
+"""The memory of a run: fates of edits, the shelf, and what the last candidates changed on training cases.
 
-Only an edit with evidence of its own against it is rejected for good. What was cut by the budget, or failed in a bundle
-without having broken anything, waits on the shelf and comes back as a proposal, without a call of the optimizer.
+Only an edit with own evidence against it is rejected for good. One that the budget cut, or that failed in a bundle
+without breaking anything, waits on the shelf and returns as a proposal, without a call of the optimizer.
 
-Only cases count that the loop measured for a purpose: those of the screen, those of a draft's trial, and those of a
-batch that an earlier incumbent met too. What was sent ahead does not count, because that depends on the caps.
+Effects are read from the cases of the screen, of a draft's trial, and of batches that an earlier incumbent also met.
+Prefetched rollouts do not count, because they depend on the caps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skillc.budget.steps import SHELF
 from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.engine import CandidateEffect, EditEffect, Engine, RejectedEdit, SearchState
-from skillc.optimize.gate.credit import Moved
+from skillc.optimize.gate.credit import Flips
 from skillc.optimize.propose.cases import shorten, visible_answer, visible_gold, visible_inputs
 from skillc.optimize.propose.proposals import Proposal, unite, wording
 from skillc.optimize.screen.judges import goal_change
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from skillc.optimize.gate.decide import Patch
 
 
-# How often an edit comes back from the shelf.
+# The most returns of an edit from the shelf.
 RETURNS = 2
 # Validation examples without a change that are evidence against an edit which cured its author's cases only.
 ENOUGH = 8
@@ -38,15 +38,12 @@ Fate = dict[str, JsonValue]
 
 
 def fate(proposal: Proposal, what: str, why: str = "") -> Fate:
-    """One entry of `fates` in the history."""
+    """Return an entry of `fates` in the history."""
     return {"edit": wording(proposal.edit), "fate": what, **({"why": why} if why else {})}
 
 
-# ---- the shelf ------------------------------------------------------------------------------------
-
-
 def shelve(state: SearchState, proposals: Iterable[Proposal], why: str) -> tuple[SearchState, list[Fate]]:
-    """Put proposals on the shelf, the first ones first; drop those that came back too often or find no room."""
+    """Put proposals on the shelf in order; drop those that returned too often or do not fit."""
     shelf, fates = list(state.memory.shelf), []
     known = {wording(proposal.edit) for proposal in shelf}
     for proposal in proposals:
@@ -64,9 +61,9 @@ def shelve(state: SearchState, proposals: Iterable[Proposal], why: str) -> tuple
 
 
 def unshelve(state: SearchState, proposals: Sequence[Proposal]) -> tuple[SearchState, list[Proposal], list[Fate]]:
-    """The proposals of a step with those of the shelf behind them, which the screen tries anew; the shelf is empty.
+    """Empty the shelf: append its proposals to those of a step, without their earlier screening.
 
-    An edit that the incumbent refuses by now is dropped.
+    Edits that the incumbent now refuses are dropped.
     """
     back, fates = [], []
     for proposal in state.memory.shelf:
@@ -79,11 +76,8 @@ def unshelve(state: SearchState, proposals: Sequence[Proposal]) -> tuple[SearchS
     return state.with_memory(shelf=()), unite([*proposals, *back]), fates
 
 
-# ---- before the gates -----------------------------------------------------------------------------
-
-
 def unmerged(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple[list[Proposal], list[Fate]]:
-    """What the aggregator did not return: edits whose cases no merged edit cites, and the fates of the others."""
+    """Return the proposals whose cases no merged edit cites, and the fates of those merged into another."""
     there = {wording(proposal.edit) for proposal in merged}
     lost, fates = [], []
     for proposal in unite(proposals):
@@ -100,14 +94,7 @@ def unmerged(proposals: Sequence[Proposal], merged: Sequence[Proposal]) -> tuple
 def shelve_unchosen(
     state: SearchState, proposals: Sequence[Proposal], chosen: Iterable[Proposal], aside: Sequence[Proposal]
 ) -> tuple[SearchState, list[Fate]]:
-    """The state and the fates before the gates.
-
-    Args:
-        state: before.
-        proposals: all that were screened.
-        chosen: those that make up a candidate.
-        aside: those that the aggregator left out.
-    """
+    """Put screened proposals that no candidate uses on the shelf, then those the aggregator left out (`aside`)."""
     gated = {wording(proposal.edit) for proposal in chosen}
     fates, cut = [], []
     for proposal in proposals:
@@ -126,18 +113,15 @@ def shelve_unchosen(
     return state, [*fates, *more, *others]
 
 
-# ---- after the gates ------------------------------------------------------------------------------
+def evidence_against(proposal: Proposal, part: Flips, *, alone: bool, known: int) -> str:
+    """Describe the evidence against one edit of a rejected bundle; empty if there is none.
 
-
-def evidence_against(proposal: Proposal, part: Moved, *, alone: bool, known: int) -> str:
-    """The evidence against one edit of a rejected bundle, in a few words; empty if there is none.
-
-    An edit that broke more than it cured should be narrower. One that cured nothing, neither an unseen failure in the
-    screen nor anything on validation, should be wider. An edit that met the gates alone has their verdict.
+    An edit that broke more than it cured should be narrower. One that cured neither an unseen failure in the screen
+    nor anything on validation should be wider. The verdict of the gates counts for an edit that is `alone`.
 
     Args:
-        proposal: with what the screen found.
-        part: what changed on validation where the edit's own words are.
+        proposal: with its screening.
+        part: the flips on validation associated with it.
         alone: whether it is the only edit of its bundle.
         known: validation examples that were measured.
     """
@@ -152,9 +136,9 @@ def evidence_against(proposal: Proposal, part: Moved, *, alone: bool, known: int
 
 
 def after_rejection(
-    state: SearchState, proposals: Sequence[Proposal], parts: Sequence[Moved], known: int
+    state: SearchState, proposals: Sequence[Proposal], parts: Sequence[Flips], known: int
 ) -> tuple[SearchState, list[RejectedEdit], list[Fate]]:
-    """What follows a rejected bundle: the state with its shelf, entries of the rejected-edit buffer, and fates."""
+    """Return the state with the new shelf, the entries of the rejected-edit buffer, and fates after a rejection."""
     entries, free, fates = [], [], []
     alone = len(parts) == 1
     reasons = [evidence_against(p, part, alone=alone, known=known) for p, part in zip(proposals, parts, strict=True)]
@@ -169,14 +153,17 @@ def after_rejection(
 
 
 def pruned_fates(edits: Iterable[Edit]) -> list[Fate]:
-    """The fates of the rules that an accepted tidying leaves out."""
+    """Return the fates of the rules that an accepted tidying removed."""
     return [
         {"edit": wording(edit), "fate": "pruned", "why": edit.rationale} for edit in edits if isinstance(edit, Delete)
     ]
 
 
-def accepted_fates(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> list[Fate]:
-    """The fates of an accepted bundle. A free rider cured nothing on validation and no unseen failure in the screen."""
+def accepted_fates(proposals: Sequence[Proposal], parts: Sequence[Flips]) -> list[Fate]:
+    """Return the fates of an accepted bundle.
+
+    A free rider cured nothing on validation and no unseen failure in the screen.
+    """
     found = []
     for proposal, part in zip(proposals, parts, strict=True):
         counts = f"cured {len(part.cured)} and broke {len(part.broke)} on validation"
@@ -185,7 +172,7 @@ def accepted_fates(proposals: Sequence[Proposal], parts: Sequence[Moved]) -> lis
     return found
 
 
-# Candidates that are remembered, and the cases of each kind that one part of a candidate shows.
+# Remembered candidates, and the cases of each kind for one edit.
 _CANDIDATES = 3
 _CASES = 3
 # Characters of a case and of an answer.
@@ -200,31 +187,31 @@ def with_effect(
     outcome: str,
     fates: Sequence[Mapping[str, JsonValue]],
 ) -> SearchState:
-    """The state that remembers what a candidate did; one without a trial leaves nothing to remember.
+    """Remember what a candidate changed on training cases, if it has a trial or proposals.
 
     Args:
-        engine: the surroundings.
-        state: the loop's.
-        before: what the candidate was made from.
+        engine: the run.
+        state: the state to extend.
+        before: the skill that the candidate was made from.
         patch: the candidate.
-        outcome: how it was decided, in words.
-        fates: what became of its proposals.
+        outcome: its decision, in words.
+        fates: the fates of its proposals.
     """
     if patch.trial:
         after = patch.tried or patch.candidate
         parts = [_part(engine, before, after, shorten(patch.text, _INPUT), "", patch.trial)]
     else:
-        told = {str(each["edit"]): each for each in fates}
+        fate_of = {str(each["edit"]): each for each in fates}
         listed = engine.plan.optimize.rejected_buffer
         parts = []
         for proposal in patch.proposals:
             alone = apply_edits(before, (proposal.edit,)).document
             changes = {n: c for n, c in (*proposal.moved, *proposal.guarded) if n not in proposal.chance}
             text = wording(proposal.edit)
-            row = told.get(text, {})
+            row = fate_of.get(text, {})
             fate = str(row.get("fate", ""))
             if listed and fate == "rejected":
-                # The list of rejected edits has it whole, with its counts.
+                # The list of rejected edits contains the whole text and the counts.
                 text = shorten(text, _INPUT)
             elif "why" in row:
                 fate += f": {row['why']}"
@@ -240,7 +227,7 @@ def with_effect(
 
 
 def with_batch(engine: Engine, state: SearchState, batch: Sequence[Example]) -> SearchState:
-    """The state after a measured batch: what changed on those of its cases that an earlier incumbent met."""
+    """Remember what changed on the cases of a measured batch since an earlier incumbent met them."""
     now, before = state.incumbent, {example.id: state.memory.met.get(example.id) for example in batch}
     better: list[str] = []
     worse: list[str] = []
@@ -267,19 +254,19 @@ def _part(
 
 
 def _line(engine: Engine, before: Document, after: Document, example: Example) -> str:
-    """A case in few words, with its answers under both skills and the right one."""
+    """Describe a case briefly, with its answers under both skills and the right one."""
     plan = engine.plan
     inputs = " | ".join(visible_inputs(example, plan.optimize.trajectory_limit).values())
     outcomes = [engine.rollouts.known(skill, example) for skill in (before, after)]
     old, new = (None if each is None else shorten(visible_answer(plan, each, _ANSWER), _ANSWER) for each in outcomes)
     gold = visible_gold(plan, example)
-    told = [f"was {old}"] if old else []
-    told += [f"now {new}"] if new else []
-    told += [f"right is {shorten(gold, _ANSWER)}"] if gold is not None and new != shorten(gold, _ANSWER) else []
-    return f"{shorten(inputs, _INPUT)}: {', '.join(told)}"
+    answers = [f"was {old}"] if old else []
+    answers += [f"now {new}"] if new else []
+    answers += [f"right is {shorten(gold, _ANSWER)}"] if gold is not None and new != shorten(gold, _ANSWER) else []
+    return f"{shorten(inputs, _INPUT)}: {', '.join(answers)}"
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, ...]:
-    """The first few lines, and how many there are besides."""
+    """Return the first lines, and the number of others."""
     more = len(lines) - _CASES
     return (*lines[:_CASES], f"and {more} more") if more > 0 else tuple(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One rollout, measured: a cell per metric, and what a reflection may be shown."""
+    """One measured rollout: a cell per metric, and what a prompt may show of it."""
 
     cells: Mapping[str, Cell]
     answer: Mapping[str, JsonValue] | None
@@ -49,7 +49,7 @@ class Outcome:
         return all(isinstance(cell, Scored) for cell in self.cells.values())
 
     def to_json(self) -> Value:
-        """For the record: a score as its millionths, a failure as its kind."""
+        """Return values for the record: a score in millionths, a failure as its kind."""
         cells: dict[str, JsonValue] = {
             name: c.value if isinstance(c, Scored) else c.kind for name, c in self.cells.items()
         }
@@ -58,20 +58,20 @@ class Outcome:
 
     @classmethod
     def from_json(cls, value: Any) -> Outcome:
-        """What `to_json` gave."""
+        """Read the values of `to_json`."""
         cells = {n: Scored(c) if isinstance(c, int) else Unmeasured(c) for n, c in value["cells"].items()}
         return cls(cells, value["answer"], value["reply"], value["feedback"], value["cost"])
 
 
 class Rollouts:
-    """Runs and measures rollouts; remembers each outcome by (skill, example, sample), failures excepted.
+    """Run and measure rollouts, each (skill, example, sample) once unless it fails.
 
     Args:
         plan: the task and its metrics.
         runner: runs one rollout.
         meter: scores it.
-        observer: told of each one that is done.
-        record: what a run that goes on knows already.
+        observer: receives the progress.
+        record: recorded outcomes of a resumed run.
     """
 
     def __init__(
@@ -84,43 +84,44 @@ class Rollouts:
         self._record = record or Unrecorded()
         self._known: dict[_Key, Outcome] = {}
         self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
-        # By identity, with the document so that its identity is not given away: rendering and hashing take time.
+        # Digest and text by identity, because hashing and rendering are slow. The document is kept alive: its id is
+        # not reused.
         self._texts: dict[int, tuple[Document, str, str]] = {}
 
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
-        """The outcome that was measured before, or None where there is none."""
-        return self._known.get((self._key(skill), example.id, sample))
+        """Return the outcome of an earlier rollout, or None."""
+        return self._known.get((self._key(skill)[0], example.id, sample))
 
-    def score(self, skill: Document | None, example: Example, metric: str) -> int | None:
-        """The score of sample 0 in millionths, None where it was not measured."""
-        outcome = self.known(skill, example)
+    def score(self, skill: Document | None, example: Example, metric: str, sample: int = 0) -> int | None:
+        """Return the score of one sample in millionths, None if it is not measured."""
+        outcome = self.known(skill, example, sample)
         cell = outcome.cells.get(metric) if outcome else None
         return cell.value if isinstance(cell, Scored) else None
 
     def total(self, skill: Document | None, example: Example, metric: str, *, samples: int) -> int | None:
-        """The sum of the scores of all samples in millionths, None where one of them was not measured."""
-        found = 0
-        for sample in range(samples):
-            outcome = self.known(skill, example, sample)
-            cell = outcome.cells.get(metric) if outcome else None
-            if not isinstance(cell, Scored):
-                return None
-            found += cell.value
-        return found
+        """Return the sum of the scores of all samples in millionths, None if one of them is not measured."""
+        scores = [self.score(skill, example, metric, sample) for sample in range(samples)]
+        measured = [score for score in scores if score is not None]
+        return sum(measured) if len(measured) == samples else None
+
+    def unmeasured(self, skill: Document | None, examples: Iterable[Example], sample: int = 0) -> list[Example]:
+        """Return the examples without a measured outcome, in order."""
+        known = ((example, self.known(skill, example, sample)) for example in examples)
+        return [example for example, outcome in known if outcome is None or not outcome.measured]
 
     async def measure(
         self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, shown: bool = True
     ) -> list[Outcome]:
-        """The outcomes of a skill on examples, in their order; what is known and measured is not run again.
+        """Return the outcomes of a skill on examples, in order; only unmeasured ones are run.
 
-        `shown` says whether the observer is told of each.
+        `shown` reports progress to the observer.
 
         Raises:
             PermanentFailure, BudgetReached: from the models.
             MetricError: a metric raised or left its range.
         """
-        key, text = self._key(skill), self._text(skill)
-        told = hashlib.sha256(text.encode()).hexdigest() if text is not None else None
+        key, text = self._key(skill)
+        text_hash = hashlib.sha256(text.encode()).hexdigest() if text is not None else None
         wave = self._record.wave()
 
         async def run(example: Example) -> Outcome:
@@ -132,7 +133,7 @@ class Rollouts:
                 outcome = self._measured(example, rollout)
                 return outcome.to_json(), outcome.measured
 
-            outcome = Outcome.from_json(await wave.once(["rollout", told, example.id, sample], work))
+            outcome = Outcome.from_json(await wave.once(["rollout", text_hash, example.id, sample], work))
             self._known[key, example.id, sample] = outcome
             return outcome
 
@@ -140,16 +141,13 @@ class Rollouts:
         wave.close()
         return outcomes
 
-    def _key(self, skill: Document | None) -> str:
-        return NO_SKILL if skill is None else self._told(skill)[1]
-
-    def _text(self, skill: Document | None) -> str | None:
-        return None if skill is None else self._told(skill)[2]
-
-    def _told(self, skill: Document) -> tuple[Document, str, str]:
+    def _key(self, skill: Document | None) -> tuple[str, str | None]:
+        """Return the digest of a skill and the text that the target reads."""
+        if skill is None:
+            return NO_SKILL, None
         if id(skill) not in self._texts:
             self._texts[id(skill)] = (skill, digest(skill), for_target(skill))
-        return self._texts[id(skill)]
+        return self._texts[id(skill)][1:]
 
     async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]], *, shown: bool) -> Outcome:
         known = self._known.get(key)
@@ -168,14 +166,14 @@ class Rollouts:
 
 
 def failure_kind(outcome: Outcome) -> str | None:
-    """What kept an outcome from being measured, or None."""
+    """Return the kind of failure of an unmeasured outcome, or None."""
     return next((cell.kind for cell in outcome.cells.values() if isinstance(cell, Unmeasured)), None)
 
 
 async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order. The first error cancels the rest and waits for them, so nothing runs on behind it.
+    """Return all results in order. The first error cancels the rest and waits for their end.
 
-    However many jobs there are, at most `MOST_TASKS` tasks are alive; jobs begin in their order.
+    Jobs start in order, at most `MOST_TASKS` at once.
     """
     results: dict[int, T] = {}
     waiting = iter(enumerate(jobs))
@@ -198,22 +196,22 @@ async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def is_failure(plan: Plan, outcome: Outcome) -> bool | None:
-    """Whether the goal fell short of its best value, None where it was not measured."""
+    """Return whether the goal is below its best value, None if it is not measured."""
     goal = outcome.cells[plan.goal.name]
     return goal.value < plan.goal.high * MICRO if isinstance(goal, Scored) else None
 
 
 class Prefetcher:
-    """Sends the next step's batch early, behind everything else in line.
+    """Roll out the next step's batch with the lowest priority while a gate waits for its own rollouts.
 
-    What is sent is always waited for, used or not, so that what a run is charged does not depend on timing.
+    Every prefetched rollout is awaited, used or not, so that the charges of a run do not depend on timing.
 
     Args:
-        rollouts: what measures; None sends nothing ahead.
-        admits: whether so many more rollouts fit under the caps, at the most that they may cost.
+        rollouts: measures; None prefetches nothing.
+        admits: whether that many more rollouts fit under the caps at worst.
 
     Attributes:
-        sent: rollouts sent ahead so far.
+        sent: prefetched rollouts so far.
         wasted: those of them that no step used.
     """
 
@@ -225,15 +223,14 @@ class Prefetcher:
         self.sent = self.wasted = 0
 
     def expect(self, batch: Sequence[Example]) -> None:
-        """Names the batch of the step after this one; empty where there is none, or the skill will be another."""
+        """Set the batch of the next step; empty if there is none, or if the skill will change before it."""
         self._next = tuple(batch)
 
     def send(self, skill: Document, *, beside: int) -> None:
-        """Sends that batch for a skill, if it fits under the caps beside so many rollouts that are about to be sent."""
+        """Prefetch that batch for a skill, if it fits under the caps together with `beside` other rollouts."""
         if self._rollouts is None:
             return
-        known = self._rollouts.known
-        todo = [e for e in self._next if (outcome := known(skill, e)) is None or not outcome.measured]
+        todo = self._rollouts.unmeasured(skill, self._next)
         if not todo or not self._admits(len(todo) + beside):
             return
         with prefetching():
@@ -242,7 +239,7 @@ class Prefetcher:
         self.sent += len(todo)
 
     async def arrive(self, skill: Document | None) -> None:
-        """Waits for all that was sent; what was sent for another skill than this one, the next step's, was for nothing.
+        """Wait for all prefetched rollouts; those for another skill than the next step's are wasted.
 
         Raises:
             BudgetReached, PermanentFailure, MetricError: as `Rollouts.measure`.
@@ -254,7 +251,7 @@ class Prefetcher:
             del self._open[0]
 
     async def drop(self) -> None:
-        """Ends what is under way, because the run ends."""
+        """Cancel what is in flight."""
         tasks = [task for _, _, task in self._open]
         self._open.clear()
         for task in tasks:

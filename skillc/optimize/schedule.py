@@ -9,26 +9,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 from skillc.budget.call_sizes import OPEN_SECTION
 from skillc.document.skill import Document
 from skillc.language.loop import SchedulePlan
+from skillc.outcomes import Example
 
 
 def edit_budget(schedule: SchedulePlan, step: int, steps: int, filled: Fraction = Fraction(1)) -> int:
-    """Edits that step `step` (from 0) may make where the schedule takes `steps` steps.
+    """Return the edit budget of step `step` (from 0) in a schedule of `steps` steps.
 
-    It goes from `start` to `end` with t, the lesser of two shares: of the steps that are over, and of the limits that
-    the skill fills. An empty skill keeps its many edits however late it is. `linear` is start + (end - start) t and
+    It decays from `start` to `end` with t, the lesser of the share of finished steps and the share `filled` of the
+    sections' limits: an empty skill keeps its many edits however late it is. `linear` is start + (end - start) t and
     `cosine` end + (start - end) (1 + cos(pi t)) / 2, rounded to the nearest whole number. For `model` it is the most
     that the model may choose.
-
-    Args:
-        schedule: as declared.
-        step: how many steps are over.
-        steps: how many the schedule takes.
-        filled: the share of the sections' limits that is used.
     """
     if schedule.kind in ("constant", "model") or steps <= 1:
         return schedule.start
@@ -41,32 +36,24 @@ def edit_budget(schedule: SchedulePlan, step: int, steps: int, filled: Fraction 
 
 
 def filled(skill: Document) -> Fraction:
-    """How much of the limits of its trainable sections a skill uses, from 0 to 1."""
+    """Return the share of the limits of its trainable sections that a skill uses, from 0 to 1."""
     open_ = [section for section in skill.sections if section.mode == "trainable"]
     limits = sum(section.limit or OPEN_SECTION for section in open_)
     return min(Fraction(1), Fraction(sum(section.tokens for section in open_), max(1, limits)))
 
 
-class _Named(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Named)
-
-
 def seed_for(plan_seed: int, purpose: str, *, epoch: int = 0, step: int = 0) -> bytes:
-    """32 bytes for one purpose at one place of the run."""
+    """Return 32 bytes for one purpose at one position of the run."""
     return hashlib.sha256(json.dumps([plan_seed, epoch, step, purpose]).encode()).digest()
 
 
-def shuffled(examples: Iterable[T], seed: bytes) -> list[T]:
-    """The examples in the order of sha256(seed, id): a new example never changes the order of the others."""
+def shuffled(examples: Iterable[Example], seed: bytes) -> list[Example]:
+    """Sort examples by sha256(seed, id): a new example never changes the order of the others."""
     return sorted(examples, key=lambda example: hashlib.sha256(seed + example.id.encode()).digest())
 
 
-def batches(examples: Sequence[T], size: int, *, plan_seed: int, epoch: int) -> list[tuple[T, ...]]:
-    """One epoch: every training example once, in as few batches of at most `size` as hold them, all about as large."""
+def batches(examples: Sequence[Example], size: int, *, plan_seed: int, epoch: int) -> list[tuple[Example, ...]]:
+    """Split one epoch into the fewest batches of at most `size` examples, all of about one size."""
     order = shuffled(examples, seed_for(plan_seed, "batches", epoch=epoch))
     count = -(-len(order) // size)
     ends = [len(order) * i // count for i in range(count + 1)] if count else []
@@ -80,12 +67,12 @@ Result = Literal["accept", "reject", "undecided", "empty"]
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Steps without a gain: each step counts one, an accept that gains enough starts anew, an undecided step is free.
+    """Count steps without a gain. An accept that gains enough resets the count; an undecided step does not count.
 
     Attributes:
-        limit: steps that may pass, None for no limit.
-        min_gain: what accepts must add to the goal since the last restart of the count, in goal points.
-        reference: the goal's mean at the last restart.
+        limit: the most steps without a gain, None for no limit.
+        min_gain: what accepts must add to the goal since the last reset, in goal points.
+        reference: the goal's mean at the last reset.
     """
 
     limit: int | None
@@ -95,7 +82,7 @@ class Patience:
     undecided: int = 0
 
     def after(self, result: Result, goal: Fraction) -> Patience:
-        """The state after a step that ended in `result` with the incumbent's goal at `goal`."""
+        """Return the count after a step that ended in `result` with the incumbent's goal at `goal`."""
         if result == "undecided":
             return replace(self, undecided=self.undecided + 1)
         if result == "accept" and goal - self.reference >= self.min_gain:
@@ -103,12 +90,12 @@ class Patience:
         return replace(self, waited=self.waited + 1, undecided=0)
 
     def decided(self) -> Patience:
-        """The state after a decision that is no step's: it only ends a row of undecided ones."""
+        """Return the count after a decision outside of steps, which only ends a series of undecided ones."""
         return replace(self, undecided=0)
 
     @property
     def reason(self) -> str | None:
-        """Why the run ends here, or None."""
+        """Return why the run should end, or None."""
         if self.limit is not None and self.waited >= self.limit:
             return "patience"
         if self.undecided >= UNDECIDED_IN_A_ROW:

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from skillc.diagnostics.render import printable
 from skillc.language.loop import BudgetPlan
-from skillc.optimize.host import CandidateProgress
+from skillc.optimize.host import CandidateProgress, Observer
 from skillc.plan import figures
 from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
 from skillc.text import counted
@@ -68,7 +68,7 @@ class Status:
     seen: tuple[CandidateProgress, ...] = ()
 
 
-class Progress:
+class Progress(Observer):
     """Keeps the status of a run and displays nothing, for `--quiet`.
 
     Args:
@@ -134,19 +134,9 @@ class Progress:
         self.status = replace(self.status, waiting=text)
         self.changed("still waiting" if still else "waiting")
 
-    def note(self, message: str) -> None:
-        """Ignore it."""
-
-    def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Ignore it: the history contains it."""
-
     def completed(self, record: Mapping[str, JsonValue]) -> None:
         """Keep the new incumbent's goal."""
         self.status = replace(self.status, incumbent=record["goal"], seen=())
-
-    def stop_wanted(self) -> str | None:
-        """Never ask for a stop."""
-        return None
 
     def changed(self, what: str) -> None:
         """Display the status; `what` is the method that changed it, or `still waiting`."""

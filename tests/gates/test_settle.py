@@ -12,7 +12,7 @@ from skillc.document.skill import digest
 from skillc.gates.terms import MeanTerm, Operation
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Position
-from skillc.optimize.gate.decide import CutOff, Patch, is_better, settle_patch, settle_pool
+from skillc.optimize.gate.decide import CutOff, Patch, is_better, settle
 from skillc.optimize.gate.gate import goal_of
 from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import _retry
@@ -55,7 +55,7 @@ class World:
         return {"m": int(right and not wrong), "wide": 0}
 
     def settle(self, *patches, now=None, place=STEP, **options):
-        return asyncio.run(settle_pool(self.run, now or state(START), patches, (), place, **options))
+        return asyncio.run(settle(self.run, now or state(START), patches, (), place, **options))
 
     @property
     def told(self):
@@ -205,7 +205,7 @@ def test_three_undecided_in_a_row_end_the_run_and_a_decision_between_them_does_n
 def test_an_undecided_rewrite_without_edits_is_not_kept():
     world = World({"lost": ([], [])}, lost=some(*range(20)))
     rewritten = Patch((), patch("lost").candidate, {})
-    after = asyncio.run(settle_patch(world.run, state(START), rewritten, (), Position(1, 1, 8, "slow update")))
+    after = asyncio.run(settle(world.run, state(START), [rewritten], (), Position(1, 1, 8, "slow update")))
     assert after.undecided == ()
 
 

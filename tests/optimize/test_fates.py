@@ -12,7 +12,7 @@ from workshop import KIND_OF, PLACE, Workshop, word_of
 from skillc.document.edits import Add, Delete, apply_edits
 from skillc.document.skill import document_of
 from skillc.optimize.engine import SearchState
-from skillc.optimize.gate.credit import Moved
+from skillc.optimize.gate.credit import Flips
 from skillc.optimize.loop.step import step
 from skillc.optimize.memory import accepted_fates, after_rejection, shelve, shelve_unchosen, unmerged, unshelve
 from skillc.optimize.propose.proposals import Proposal, wording
@@ -20,7 +20,7 @@ from skillc.optimize.schedule import Patience
 
 SKILL = document_of("s", "", [("rules", "trainable", "- Say a.", None)])
 STATE = SearchState(SKILL, SKILL, SKILL, Patience(None, 0, 0))
-NONE = Moved()
+NONE = Flips()
 
 
 def add(text, *cures, moved=(), seen=(), **more):
@@ -38,7 +38,7 @@ MEMORISED = add("memorised", "c", moved=(("c", 1), ("b", 0)))
 
 def test_after_a_rejected_bundle_only_edits_with_evidence_against_them_are_forbidden():
     wide = add("wide", "d", moved=(("d", 1), ("b", 1)))
-    parts = [Moved(("v1",)), NONE, Moved(("v2",), ("v3", "v4"))]
+    parts = [Flips(("v1",)), NONE, Flips(("v2",), ("v3", "v4"))]
     state, entries, fates = after_rejection(STATE, [GENERAL, MEMORISED, wide], parts, 12)
     assert [proposal.edit.text for proposal in state.memory.shelf] == ["general"]
     assert {entry.text: entry.reason for entry in entries} == {
@@ -51,7 +51,7 @@ def test_after_a_rejected_bundle_only_edits_with_evidence_against_them_are_forbi
 
 
 def test_an_edit_that_met_the_gates_alone_has_their_verdict():
-    state, (entry,), (fate,) = after_rejection(STATE, [GENERAL], [Moved(("v1",), ("v2",))], 9)
+    state, (entry,), (fate,) = after_rejection(STATE, [GENERAL], [Flips(("v1",), ("v2",))], 9)
     assert (state.memory.shelf, fate["fate"]) == ((), "rejected")
     assert entry.reason.startswith("cured 1 and broke 1 of 9 validation examples")
 
@@ -91,7 +91,7 @@ def test_before_the_gates_each_edit_that_is_not_chosen_has_a_fate():
 
 
 def test_an_accepted_edit_that_cured_nothing_is_a_free_rider():
-    fates = accepted_fates([GENERAL, MEMORISED], [NONE, Moved((), ("v1",))])
+    fates = accepted_fates([GENERAL, MEMORISED], [NONE, Flips((), ("v1",))])
     assert by_text(fates) == {"general": "accepted", "memorised": "free rider"}
 
 

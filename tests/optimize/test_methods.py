@@ -255,7 +255,7 @@ def test_an_optimizer_that_never_answers_leaves_the_initial_skill_and_says_so(tm
     result, _, watch, _ = compiled(tmp_path, method, fails=lambda role, stage, text, number: role == "optimizer")
     assert result.lock.skill.best == result.lock.skill.initial
     assert watch.decisions[0]["result"] == "empty"
-    assert any("not answered" in note or "left out" in note for note in watch.notes)
+    assert any("got no answer" in note or "skipped" in note for note in watch.notes)
 
 
 @every_method

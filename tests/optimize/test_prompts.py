@@ -88,7 +88,6 @@ def all_prompts() -> dict[str, tuple[dict[str, str], ...]]:
         "meta": prompt(
             meta_skill_messages,
             decisions=[DecisionView(3, True, [("add: x", "accepted")], "all gates hold")],
-            pairs=[pair],
             **shared,
         ),
     }

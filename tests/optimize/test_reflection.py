@@ -10,7 +10,7 @@ from workshop import KIND_OF, PLACE, PROGRAM, Workshop, rows, word_of
 from skillc.document.edits import Add, Replace, apply_edits
 from skillc.errors import SkillcError
 from skillc.models.failures import CallFailed
-from skillc.optimize.loop.step import learn, roll_out, step
+from skillc.optimize.loop.step import roll_out, step
 from skillc.optimize.loop.train import train
 from skillc.optimize.propose.cases import failures_of, held_out, trajectory_view
 from skillc.optimize.propose.proposals import Proposal
@@ -40,7 +40,10 @@ def learnt(shop, edits=4):
 
 async def rolled_and_learnt(shop, edits):
     rolled = await roll_out(shop.engine, shop.state, shop.train[:36])
-    return await learn(shop.engine, shop.state, rolled, PLACE, edits)
+    reflections = []
+    for measured in rolled:
+        reflections += await reflect(shop.engine, shop.state, measured, PLACE, edits, first=len(reflections))
+    return sorted(reflections, key=lambda reflection: reflection.kind != "failures")
 
 
 # ---- minibatches ----------------------------------------------------------------------------------
@@ -357,7 +360,7 @@ def test_a_question_after_the_last_is_no_reply(tmp_path):
     (reflection,) = asyncio.run(reflect(shop.engine, shop.state, shop.measured(shop.train[:8]), PLACE, 4))
     assert reflection.proposals == ()
     assert len(shop.script.calls) == 3
-    assert "left out" in shop.observer.notes[0]
+    assert "skipped" in shop.observer.notes[0]
 
 
 def test_lookups_read_a_long_trajectory_in_parts_and_lose_nothing(tmp_path):
@@ -389,7 +392,7 @@ def marked(state, *marks):
     """The state after one reflection on the cases e0 to e3 with these marks."""
     reply = ReflectReply(edits=(), marks=marks)
     ids = {f"e{i}": f"e{i}" for i in range(4)}
-    return RuleCounts().learned(state, [Reflection("failures", reply=reply, ids=ids)])
+    return RuleCounts().after_reflections(state, [Reflection("failures", reply=reply, ids=ids)])
 
 
 def told(state):

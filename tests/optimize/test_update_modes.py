@@ -77,9 +77,9 @@ def test_one_section_is_rewritten_from_the_suggestions_and_kept_rules_keep_their
     assert [rule.rationale for rule in patch.candidate.section("rules").rules] == ["", "old", "both"]
     assert patch.candidate.section("style") == shop.state.incumbent.section("style")
     assert apply_edits(shop.state.incumbent, patch.edits).document == patch.candidate
-    assert [each["text"] for each in patch.shown["suggestions"]] == [p.edit.text for p in SUGGESTED]
-    assert all(each["report"] and each["op"] for each in patch.shown["edits"])
-    json.dumps(dict(patch.shown))
+    assert [each["text"] for each in patch.record["suggestions"]] == [p.edit.text for p in SUGGESTED]
+    assert all(each["report"] and each["op"] for each in patch.record["edits"])
+    json.dumps(dict(patch.record))
     (prompt,) = shop.script.of("rewrite")
     assert '"cured": "2 of 3"' in prompt
     assert "`rules`, in at most 60 tokens." in prompt
@@ -94,7 +94,7 @@ def test_all_trainable_sections_are_rewritten_but_the_reminders(tmp_path):
     assert texts(patch.candidate, "style") == ["Answer in one word."]
     assert texts(patch.candidate, "reminders") == ["Look twice."]
     assert 'sections="rules style"' in shop.script.of("rewrite")[0]
-    assert len(patch.shown["suggestions"]) == 3
+    assert len(patch.record["suggestions"]) == 3
 
 
 def test_reminders_alone_need_no_rewrite(tmp_path):

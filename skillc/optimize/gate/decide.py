@@ -1,4 +1,4 @@
-"""Candidates meet their gates, and the state takes what follows: accept, reject, beaten or undecided."""
+"""Decide candidates by their gates and update the state: accept, reject, beaten or undecided."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from skillc.plan.schema import GatePlan
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """A candidate with the edits that made it, and what the history tells of them.
+    """A candidate with the edits that made it, and its values for the history.
 
     Attributes:
-        text: what the rejected-edit buffer holds of it; the edits' wordings where it is empty.
+        text: its entry in the rejected-edit buffer; if empty, the wordings of its edits.
         proposals: what it was made of, one for each edit unless the edits were rewritten.
-        trial: of a draft, what it changed on training cases: the goal in millionths by example.
-        tried: the text of that trial where it is not the candidate.
-        whole: whether its sections were written as a whole, and not changed by single edits.
+        trial: the changes of a draft on training cases: the goal in millionths by example.
+        tried: the skill of that trial if it is not the candidate.
+        whole: whether its sections were written as a whole instead of changed by single edits.
     """
 
     edits: tuple[Edit, ...]
     candidate: Document
-    shown: Mapping[str, JsonValue]
+    record: Mapping[str, JsonValue]
     text: str = ""
     proposals: tuple[Proposal, ...] = ()
     trial: Mapping[str, int] = field(default_factory=dict)
@@ -49,11 +49,11 @@ class Patch:
 
 
 class CutOff(Exception):  # noqa: N818
-    """The run ends behind a decision that stands.
+    """End of the run after a decision that is kept.
 
     Attributes:
         state: the state with that decision.
-        reason: the cap that was reached, `interrupted`, `time`, or `down` where a model stayed out of reach.
+        reason: the cap that was reached, `interrupted`, `time`, or `down` if a model stayed unreachable.
     """
 
     def __init__(self, state: SearchState, reason: str) -> None:
@@ -63,17 +63,19 @@ class CutOff(Exception):  # noqa: N818
 
 
 DOWN = "down"
-"""Why a run ended whose model stayed out of reach."""
+"""The reason of a run that ended because a model stayed unreachable."""
 
-# What may end a run in the middle of anything.
+# What can end a run at any await.
 ENDS = (CutOff, BudgetReached, EndpointUnreachable, asyncio.CancelledError)
 
 
 def cut_off(engine: Engine, state: SearchState, end: BaseException) -> CutOff:
-    """Where one of `ENDS` leaves the run, in the `except` that caught it: in the state given, or the one it brings.
+    """Return where one of `ENDS` leaves the run: in its own state if it has one, else in the given state.
+
+    Call it in the `except` that caught it.
 
     Raises:
-        CancelledError: nobody wanted the run to end.
+        CancelledError: no stop was requested.
     """
     if isinstance(end, CutOff):
         return end
@@ -84,10 +86,10 @@ def cut_off(engine: Engine, state: SearchState, end: BaseException) -> CutOff:
 
 @contextmanager
 def committed(engine: Engine, state: SearchState) -> Iterator[None]:
-    """Whatever ends the run inside leaves it in this state, with all decisions that were told.
+    """Leave the run in this state, with all reported decisions, if anything inside ends it.
 
     Raises:
-        CutOff: a cap was reached, a model stayed out of reach, or the user ended the run.
+        CutOff: a cap was reached, a model stayed unreachable, or the user stopped the run.
     """
     try:
         yield
@@ -97,7 +99,7 @@ def committed(engine: Engine, state: SearchState) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A patch with what is known of it: by a race of its own, or by an earlier one against the same incumbent."""
+    """A patch with its decision, made now or reused from an earlier race against the same incumbent."""
 
     patch: Patch
     known: Mapping[str, JsonValue]
@@ -108,21 +110,7 @@ class _Decided:
         return str(self.known["result"])
 
 
-async def settle_patch(
-    engine: Engine,
-    state: SearchState,
-    patch: Patch,
-    batch: Sequence[Example],
-    position: Position,
-    *,
-    gates: Sequence[GatePlan] | None = None,
-    retries: int | None = None,
-) -> SearchState:
-    """As `settle_pool`, for one patch."""
-    return await settle_pool(engine, state, (patch,), batch, position, gates=gates, retries=retries)
-
-
-async def settle_pool(
+async def settle(
     engine: Engine,
     state: SearchState,
     patches: Sequence[Patch],
@@ -133,28 +121,19 @@ async def settle_pool(
     retries: int | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> SearchState:
-    """Decides patches against each other and gives the state after it; each decision is told to the observer.
+    """Decide patches against each other, report each decision, and return the state after it.
 
-    A candidate that was rejected against this very incumbent before keeps that decision, at no cost. Where gates
-    rejected and none was accepted, up to `retries` smaller patches meet the gates too.
-
-    Args:
-        engine: the run's surroundings.
-        state: the state before.
-        patches: one or more; of those that make the same text the first is decided.
-        batch: training examples for the gates on the batch.
-        position: where in the run this is.
-        gates: what decides; by default the plan's gates for steps.
-        retries: the most smaller patches; by default the plan's.
-        first_wave: as in `race`; it is not called for smaller patches.
+    A candidate that was rejected against this incumbent before keeps that decision at no cost. If no patch is
+    accepted, up to `retries` smaller ones are tried, by default the plan's number. The gates are by default those of
+    the plan for steps. Of patches with the same text the first is decided. `first_wave` is as in `race`.
 
     Raises:
-        CutOff: a cap or the user ended the run behind a decision that stands.
-        BudgetReached: a cap ended the run before the decision; nothing of it remains.
+        CutOff: a cap or the user ended the run after a decision that is kept.
+        BudgetReached: a cap ended the run before the decision, which is dropped.
     """
     distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
-    await _incumbent_on_batch(
+    await _measure_incumbent_on_batch(
         engine, state, batch, gates_for(engine.plan.gates, slow=False) if gates is None else gates
     )
     if position.kind != "step":
@@ -167,7 +146,7 @@ async def settle_pool(
         patch = _smaller_patch(engine, state, tried)
         if patch is None:
             break
-        # No candidate was accepted, so what follows sends nothing.
+        # Without an accept this makes no calls.
         with committed(engine, await _after_decisions(engine, state, decided, position)):
             engine.observer.candidates([_describe(patch)])
             tried = await _decide(engine, state, (patch,), batch, gates=gates)
@@ -177,63 +156,58 @@ async def settle_pool(
 
 
 def _describe(patch: Patch) -> list[str]:
-    """What makes a candidate, for display: its edits, or the text that the rejected-edit buffer would hold."""
-    told = patch.shown.get("edits")
+    """Describe a candidate for display: by its edits, or by its entry in the rejected-edit buffer."""
+    entries = patch.record.get("edits")
+    entries = entries if isinstance(entries, list) else []
     if patch.edits:
-        shown_ = told if isinstance(told, list) and len(told) == len(patch.edits) else [None] * len(patch.edits)
-        notes = [each.get("opposite") if isinstance(each, dict) else None for each in shown_]
+        parallel = entries if len(entries) == len(patch.edits) else [None] * len(patch.edits)
+        notes = [each.get("opposite") if isinstance(each, dict) else None for each in parallel]
         words = [wording(edit) for edit in patch.edits]
         return [f"{word} (may be the opposite: {n})" if n else word for word, n in zip(words, notes, strict=True)]
-    named = [edit for edit in told if isinstance(edit, str)] if isinstance(told, list) else []
-    return named or ([patch.text] if patch.text else [])
+    return [edit for edit in entries if isinstance(edit, str)] or ([patch.text] if patch.text else [])
 
 
 def _smaller_patch(engine: Engine, state: SearchState, decided: Sequence[_Decided]) -> Patch | None:
-    """The best of the rejected patches without the edits that go with breakage; None where one was accepted."""
+    """Return the best rejected patch without the edits associated with breakage; None after an accept."""
     if any(each.result == "accept" for each in decided):
         return None
     raced = [(each.patch, each.flips) for each in decided if each.result == "reject" and each.flips is not None]
     if not raced:
         return None
-    patch, found = max(raced, key=lambda pair: len(pair[1].gained) - len(pair[1].lost))
+    patch, found = max(raced, key=lambda pair: pair[1].net)
     parts, _ = attribute_flips(engine, state, patch.edits, patch.candidate, found)
-    stay = edits_to_keep(parts)
-    edits = tuple(patch.edits[i] for i in stay)
+    keep = edits_to_keep(parts)
+    edits = tuple(patch.edits[i] for i in keep)
     applied = apply_edits(state.incumbent, edits)
     known = {digest(state.incumbent), *(digest(each.patch.candidate) for each in decided)}
     if not edits or digest(applied.document) in known or not all(report.applied for report in applied.results):
         return None
-    told = patch.shown.get("edits")
-    named = [told[i] for i in stay] if isinstance(told, list) and len(told) == len(patch.edits) else []
+    entries = patch.record.get("edits")
+    kept = [entries[i] for i in keep] if isinstance(entries, list) and len(entries) == len(patch.edits) else []
     fewer = len(patch.edits) - len(edits)
     text = f"{patch.text}, less {fewer} of its edits" if patch.text else ""
-    shown_: dict[str, JsonValue] = {**patch.shown, "edits": named, "smaller": fewer}
+    record: dict[str, JsonValue] = {**patch.record, "edits": kept, "smaller": fewer}
     proposals = patch.proposals
     if not patch.whole and len(proposals) == len(patch.edits):
         why = "left out of a smaller patch"
-        out = [memory.fate(p, "pruned", why) for i, p in enumerate(proposals) if i not in stay]
-        shown_["fates"] = [*_fates_of(patch.shown), *out]
-        proposals = tuple(proposals[i] for i in stay)
-    return Patch(edits, applied.document, shown_, text, proposals, whole=patch.whole)
+        out = [memory.fate(p, "pruned", why) for i, p in enumerate(proposals) if i not in keep]
+        record["fates"] = [*_fates_of(patch.record), *out]
+        proposals = tuple(proposals[i] for i in keep)
+    return Patch(edits, applied.document, record, text, proposals, whole=patch.whole)
 
 
-def _fates_of(shown: Mapping[str, JsonValue]) -> list[JsonValue]:
-    found = shown.get("fates")
+def _fates_of(record: Mapping[str, JsonValue]) -> list[JsonValue]:
+    found = record.get("fates")
     return list(found) if isinstance(found, list) else []
 
 
-# ---- deciding -------------------------------------------------------------------------------------
-
-
-async def _incumbent_on_batch(
+async def _measure_incumbent_on_batch(
     engine: Engine, state: SearchState, batch: Sequence[Example], gates: Sequence[GatePlan]
 ) -> None:
-    """Measure the incumbent again where gates read the batch and a rollout of it came to nothing."""
-    if not (batch and engine.acceptance.on_batch and any(reads_batch(gate.term) for gate in gates)):
+    """Repeat failed rollouts of the incumbent on the batch if a gate reads the batch."""
+    if not (engine.acceptance.on_batch and any(reads_batch(gate.term) for gate in gates)):
         return
-    known = engine.rollouts.known
-    todo = [e for e in batch if (outcome := known(state.incumbent, e)) is None or not outcome.measured]
-    if todo:
+    if todo := engine.rollouts.unmeasured(state.incumbent, batch):
         engine.observer.stage("gate on batch", len(todo))
         await engine.rollouts.measure(state.incumbent, todo, stage="gate")
 
@@ -258,20 +232,18 @@ async def _decide(
             decided.append(_Decided(patch, known, None))
             continue
         decision = next(decisions)
-        told = {**decision.to_json(), "reason": reason(engine, decision)}
-        decided.append(_Decided(patch, told, decision.flips))
+        decided.append(_Decided(patch, {**decision.to_json(), "reason": reason(engine, decision)}, decision.flips))
     return decided
 
 
 def _pair(state: SearchState, patch: Patch) -> tuple[str, str]:
-    """The incumbent and the candidate that a decision compared."""
     return digest(state.incumbent), digest(patch.candidate)
 
 
 def _report(engine: Engine, state: SearchState, decided: Sequence[_Decided], position: Position) -> SearchState:
-    """Tells the decisions, in the order of the pool, and counts them; rejects are kept for when they come again.
+    """Report the decisions in the order of the pool, count them, and keep rejections for repeated candidates.
 
-    What an accepted candidate flipped is not counted: it is how the incumbent is from now on, and flips no more easily.
+    Flips of an accepted candidate are not counted, because it becomes the incumbent.
     """
     won = {edit for each in decided if each.result == "accept" for edit in each.patch.edits}
     for i, each in enumerate(decided):
@@ -279,8 +251,8 @@ def _report(engine: Engine, state: SearchState, decided: Sequence[_Decided], pos
         state, own = _with_fates(engine, state, each, won)
         if position.kind == "tidy" and each.result == "accept":
             own = memory.pruned_fates(each.patch.edits)
-        told = {"fates": [*_fates_of(each.patch.shown), *own]} if own else {}
-        engine.observer.decided({**_record(engine, state, each, position), **told, **pool})
+        fates = {"fates": [*_fates_of(each.patch.record), *own]} if own else {}
+        engine.observer.decided({**_record(engine, state, each, position), **fates, **pool})
         words = {"accept": "accepted", "reject": "rejected"}.get(each.result, each.result)
         outcome = f"{words}: {each.known['reason']}"
         state = with_effect(engine, state, state.incumbent, each.patch, outcome, own)
@@ -295,14 +267,14 @@ def _report(engine: Engine, state: SearchState, decided: Sequence[_Decided], pos
 def _with_fates(
     engine: Engine, state: SearchState, decided: _Decided, won: Collection[Edit]
 ) -> tuple[SearchState, list[memory.Fate]]:
-    """The state with its shelf and its rejected-edit buffer, and what becomes of each edit of a candidate."""
+    """Update the shelf and the rejected-edit buffer, and return the fate of each edit of a candidate."""
     patch, found = decided.patch, decided.flips or Flips()
     gone = {wording(proposal.edit) for proposal in patch.proposals}
     state = state.with_memory(shelf=tuple(p for p in state.memory.shelf if wording(p.edit) not in gone))
     if decided.result == "undecided":
         why = str(decided.known["reason"])
         return state, [memory.fate(proposal, "undecided", why) for proposal in patch.proposals]
-    # A rewrite does what its suggestions are for, so they have the credit of their own words.
+    # A rewrite serves its suggestions, so they get the credit of their own words.
     parts, _ = attribute_flips(engine, state, [p.edit for p in patch.proposals], patch.candidate, found)
     if decided.result == "accept":
         return state, memory.accepted_fates(patch.proposals, parts)
@@ -310,12 +282,12 @@ def _with_fates(
     proposals = [patch.proposals[i] for i in left]
     if decided.result != "reject":
         return memory.shelve(state, proposals, "another candidate of the step was better")
-    state, entries, told = memory.after_rejection(state, proposals, [parts[i] for i in left], found.known)
-    return with_rejected(state, entries), told
+    state, entries, fates = memory.after_rejection(state, proposals, [parts[i] for i in left], found.known)
+    return with_rejected(state, entries), fates
 
 
 def reason(engine: Engine, decision: Decision) -> str:
-    """A decision in a few words, for the rejected-edit buffer and the history."""
+    """Explain a decision briefly, for the rejected-edit buffer and the history."""
     if decision.result == "accept":
         return engine.acceptance.why
     if decision.result == "undecided":
@@ -323,7 +295,7 @@ def reason(engine: Engine, decision: Decision) -> str:
     if decision.result == "beaten":
         return f"candidate {(decision.beaten_by or 0) + 1} of the pool was better"
     found = decision.flips
-    seen = f"; {len(found.gained)} gained and {len(found.lost)} lost of {found.known}" if found.known else ""
+    seen = f"; {len(found.cured)} gained and {len(found.broke)} lost of {found.known}" if found.known else ""
     return f"gate `{decision.blame}` failed{seen}"
 
 
@@ -333,12 +305,9 @@ def _record(engine: Engine, state: SearchState, decided: _Decided, position: Pos
     return {
         **decision_record(state, position, candidate=digest(patch.candidate), tokens=tokens(patch.candidate)),
         **decided.known,
-        **patch.shown,
+        **patch.record,
         **credited,
     }
-
-
-# ---- what follows ---------------------------------------------------------------------------------
 
 
 async def _after_decisions(
@@ -357,7 +326,7 @@ async def _after_decisions(
         counts = position.kind in ("step", "retry")
         patience = state.patience.after("undecided", _lower_bound(before)) if counts else state.patience
     else:
-        # A step counts once, however many candidates it had; what is no step only ends a row of undecided ones.
+        # A step counts once, however many candidates it had; other decisions only end a series of undecided ones.
         stepped = position.kind == "step"
         patience = state.patience.after("reject", _lower_bound(before)) if stepped else state.patience.decided()
     state = replace(state, patience=patience)
@@ -372,7 +341,7 @@ async def _after_decisions(
 
 
 async def _accepted(engine: Engine, state: SearchState, patch: Patch, position: Position, number: int) -> SearchState:
-    """The accept stands from here on, also where the run is cut off before the candidate's validation is complete."""
+    """Accept a candidate and complete its validation; the accept is kept even if the run ends before that."""
     with committed(engine, _with_incumbent(engine, state, patch, position)):
         await engine.ahead.arrive(patch.candidate)
         engine.ahead.send(patch.candidate, beside=len(engine.dataset.validation) * engine.plan.optimize.samples)
@@ -398,7 +367,7 @@ def _with_incumbent(engine: Engine, state: SearchState, patch: Patch, position: 
 
 
 def _proven(state: SearchState, patch: Patch) -> frozenset[str]:
-    """Ids of the rules whose edits cured failures in the screen that their author had not seen."""
+    """Return the ids of the rules whose edits cured failures unseen by their author in the screen."""
     if patch.whole or len(patch.proposals) != len(patch.edits):
         return frozenset()
     reports = apply_edits(state.incumbent, patch.edits).results
@@ -407,7 +376,7 @@ def _proven(state: SearchState, patch: Patch) -> frozenset[str]:
 
 
 def _rejected_edits(decided: _Decided) -> list[RejectedEdit]:
-    """What the rejected-edit buffer holds of a patch as a whole; single edits are there with their own evidence."""
+    """Return the entry of a whole patch in the rejected-edit buffer; single edits have entries with own evidence."""
     if decided.patch.proposals:
         return []
     text = decided.patch.text or "; ".join(wording(edit) for edit in decided.patch.edits)
@@ -415,16 +384,16 @@ def _rejected_edits(decided: _Decided) -> list[RejectedEdit]:
 
 
 def with_rejected(state: SearchState, entries: Sequence[RejectedEdit]) -> SearchState:
-    """The state with more entries in its rejected-edit buffer, each text once, the newest reason kept."""
+    """Add entries to the rejected-edit buffer, each text once with its newest reason."""
     texts = {entry.text for entry in entries}
     kept = tuple(entry for entry in state.memory.rejected if entry.text not in texts)
     return state.with_memory(rejected=(*kept, *dict.fromkeys(entries)))
 
 
 def is_better(engine: Engine, candidate: Document, best: Document) -> bool:
-    """Whether an accepted skill becomes the best: a higher goal, then fewer tokens; the earlier keeps its place.
+    """Return whether an accepted skill becomes the best: a higher goal, then fewer tokens.
 
-    Goals are compared by their lower bounds, so that what was not measured never makes a skill better.
+    Goals are compared by their lower bounds, so that unmeasured examples never make a skill better.
     """
     ours, theirs = goal_of(engine, candidate).low, goal_of(engine, best).low
     return ours > theirs or (ours == theirs and tokens(candidate) < tokens(best))

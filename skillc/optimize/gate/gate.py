@@ -1,4 +1,4 @@
-"""Stage 7: what the gates of a candidate may look at, and what they say."""
+"""Stage 7: the evidence that the gates of a candidate read, and the decision."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from skillc.gates.stages import gates_for
 from skillc.gates.terms import SkillState, StateTerm, Term, calls
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import Flips
-from skillc.optimize.rollouts import Outcome, Rollouts
+from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import MICRO, Cell, Example
 from skillc.plan.schema import FieldPlan, TaskPlan
 
@@ -28,17 +28,17 @@ Result = Literal["accept", "reject", "beaten", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the gates say of a candidate, and on what evidence.
+    """The decision of the gates on a candidate, with its evidence.
 
     Attributes:
-        result: `beaten` is a candidate of a pool that another one left behind; no gate spoke against it.
-        blame: the first gate, in declared order, that does not hold; None where all hold or none is known to fail.
-        beaten_by: place in the pool of the one that left it behind.
+        result: `beaten` is a candidate that lost against another of its pool, without a failed gate.
+        blame: the first failed gate in declared order; None if no gate failed.
+        beaten_by: rank in the pool of the candidate that beat it.
         of: examples of the validation split.
-        flips: what the candidate changed on them, as far as it was measured.
-        incumbent, goal: the means of the goal for the incumbent and for the candidate, as known at the decision.
-        truths: by gate, as far as it was looked at.
-        drawn: by name each gate that failed or stayed open, with the value of each operand under it.
+        flips: what the candidate changed on them, as far as measured.
+        incumbent, goal: the means of the goal for the incumbent and for the candidate at the decision.
+        truths: the truth of each gate, as far as evaluated.
+        drawn: each gate that failed or stayed open, with the value of each operand below it.
         brief: the same on one line.
     """
 
@@ -54,14 +54,14 @@ class Decision:
     brief: str
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Pure values for the journal."""
+        """Return values for the history."""
         return {
             "result": self.result,
             "blame": self.blame,
             "evaluated": self.flips.known,
             "of": self.of,
-            "gains": len(self.flips.gained),
-            "losses": len(self.flips.lost),
+            "gains": len(self.flips.cured),
+            "losses": len(self.flips.broke),
             "gates": dict(self.truths),
             "goal": {"incumbent": mean_json(self.incumbent), "candidate": mean_json(self.goal)},
             **({"drawn": dict(self.drawn), "brief": self.brief} if self.drawn else {}),
@@ -69,7 +69,7 @@ class Decision:
 
 
 def mean_json(value: Interval | Fraction | None) -> JsonValue:
-    """A mean as the history writes it: six digits, the same for the same value; both ends where it is open."""
+    """Write a mean for the history: six digits, or both ends of an open interval."""
     if isinstance(value, Interval):
         if isinstance(value.low, float) or isinstance(value.high, float):
             return None
@@ -81,12 +81,12 @@ Skills = Mapping[SkillState, Document]
 
 
 def skills_by_name(state: SearchState, candidate: Document) -> Skills:
-    """The skills that a gate may name."""
+    """Return the skills that a gate may name."""
     return {"candidate": candidate, "incumbent": state.incumbent, "best": state.best, "initial": state.initial}
 
 
 def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: TextEvidence) -> Evidence:
-    """What is known of skills now; a state that is left out has no cells."""
+    """Return the current evidence on skills; an omitted skill has no cells."""
     plan = engine.plan
     ranges = {m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
 
@@ -115,31 +115,28 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: Text
 
 
 def text_evidence(engine: Engine, known: Skills, change: Fraction | None, base: int | None = None) -> TextEvidence:
-    """What the gates may read of the texts of skills; `change` is the candidate's, None where there is none yet.
+    """Return what gates read of the texts of skills.
 
-    `base` is the number of tokens that `change` is a share of.
+    `change` is the share of `base` tokens that the candidate changes; None without a candidate.
     """
-    asked = _overlaps(term for term in (*(g.term for g in engine.plan.gates), *(r.term for r in engine.plan.requires)))
+    read = _overlaps([*(gate.term for gate in engine.plan.gates), *(each.term for each in engine.plan.requires)])
+    train, task = engine.dataset.train, engine.plan.task
     return TextEvidence(
         tokens={name: tokens(skill) for name, skill in known.items()},
         change=change,
-        overlap={
-            name: overlap(skill, engine.dataset.train, engine.plan.task)
-            for name, skill in known.items()
-            if name in asked
-        },
+        overlap={name: overlap(skill, train, task) for name, skill in known.items() if name in read},
         base=base,
     )
 
 
 def _overlaps(terms: Iterable[Term]) -> set[SkillState]:
-    """The skills whose overlap with the training examples is asked for."""
+    """Return the skills whose overlap with the training examples a term reads."""
     found = (call for term in terms for call in calls(term) if call.function == "overlap")
     return {argument.state for call in found for argument in call.arguments if isinstance(argument, StateTerm)}
 
 
 def is_hopeless(engine: Engine, state: SearchState) -> bool:
-    """Whether no candidate at all could pass: a gate already fails with nothing known about one."""
+    """Return whether no candidate at all can pass: a gate fails without any evidence on the candidate."""
     known: dict[SkillState, Document] = dict(skills_by_name(state, state.incumbent))
     del known["candidate"]
     found = evidence(engine, known, (), text_evidence(engine, known, None))
@@ -148,10 +145,10 @@ def is_hopeless(engine: Engine, state: SearchState) -> bool:
 
 
 def check_requires(engine: Engine, state: SearchState) -> None:
-    """Decides each `require` on the baseline.
+    """Check each `require` on the baseline.
 
     Raises:
-        SkillcError: one does not hold; it is named with its text.
+        SkillcError: one does not hold.
     """
     if not engine.plan.requires:
         return
@@ -163,26 +160,19 @@ def check_requires(engine: Engine, state: SearchState) -> None:
 
 
 def goal_of(engine: Engine, skill: Document) -> Interval:
-    """The mean of the goal on the whole validation split; what is not measured may be anything in its range."""
+    """Return the mean of the goal on the whole validation split; unmeasured examples span the goal's range."""
     known = evidence(engine, {"candidate": skill}, (), TextEvidence({}, None)).validation
     column = known.column("candidate", engine.plan.goal.name)
     return known.mean(column.low, column.high)
 
 
 async def measure_validation(engine: Engine, skill: Document, *, stage: str) -> None:
-    """Measure a skill on the whole validation split, all samples; what is measured already is not run again."""
-    rollouts: Rollouts = engine.rollouts
-    missing = {
-        sample: [
-            example
-            for example in engine.dataset.validation
-            if (outcome := rollouts.known(skill, example, sample)) is None or not outcome.measured
-        ]
-        for sample in range(engine.plan.optimize.samples)
-    }
-    engine.observer.stage(stage, sum(map(len, missing.values())))
-    for sample, examples in missing.items():
-        await rollouts.measure(skill, examples, stage=stage, sample=sample)
+    """Measure a skill on the whole validation split, all samples; only unmeasured ones are run."""
+    samples = range(engine.plan.optimize.samples)
+    missing = [engine.rollouts.unmeasured(skill, engine.dataset.validation, sample) for sample in samples]
+    engine.observer.stage(stage, sum(map(len, missing)))
+    for sample, examples in enumerate(missing):
+        await engine.rollouts.measure(skill, examples, stage=stage, sample=sample)
 
 
 RUN = 5
@@ -196,7 +186,7 @@ Words = tuple[str, ...]
 
 
 def overlap(skill: Document, examples: Iterable[Example], task: TaskPlan) -> Fraction:
-    """The share of a skill's trained words that stand in a run of some training example."""
+    """Return the share of a skill's trained words that are copied from a training example, in runs of five words."""
     texts = [words(text) for text in _trained(skill)]
     total = sum(len(text) for text in texts)
     places = _runs(texts)
@@ -217,12 +207,12 @@ def overlap(skill: Document, examples: Iterable[Example], task: TaskPlan) -> Fra
 
 
 def words(text: str) -> Words:
-    """The words of a text, without their case."""
+    """Return the case-folded words of a text."""
     return tuple(_WORD.findall(text.casefold()))
 
 
 def example_words(example: Example, task: TaskPlan) -> Iterator[Words]:
-    """The texts of an example: those of its inputs, and of its right answers."""
+    """Yield the words of each text of an example, of inputs and of right answers."""
     for fields, values in ((task.inputs, example.inputs), (task.outputs, example.gold)):
         for field in fields:
             if _is_text(field):
@@ -235,7 +225,6 @@ def _is_text(field: FieldPlan) -> bool:
 
 
 def _texts(value: JsonValue) -> Iterator[str]:
-    """All texts in a value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -247,7 +236,7 @@ def _texts(value: JsonValue) -> Iterator[str]:
 
 
 def _trained(skill: Document) -> Iterator[str]:
-    """Each rule and each slow section by itself, so that no run goes from one to the next."""
+    """Yield each rule and each slow section by itself, so that no run spans two of them."""
     for section in skill.sections:
         if section.mode == "slow":
             yield section.text
@@ -256,7 +245,7 @@ def _trained(skill: Document) -> Iterator[str]:
 
 
 def _runs(texts: Sequence[Words]) -> dict[Words, list[tuple[int, int]]]:
-    """Where each run of two to five words stands: (text, first word)."""
+    """Return the positions of each run of two to five words: (text, first word)."""
     places: dict[Words, list[tuple[int, int]]] = {}
     for number, text in enumerate(texts):
         for length in range(SHORTEST, RUN + 1):

@@ -36,25 +36,17 @@ async def race(
     gates: Sequence[GatePlan] | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> list[Decision]:
-    """Decides a pool of candidates against the incumbent; one candidate is a pool of one.
+    """Decide a pool of distinct candidates against the incumbent, in order; at most one is accepted.
 
-    A candidate leaves when a gate fails, or when the goal of another, for which all gates hold, can no longer be
-    reached. Of those for which all gates hold the one with the highest goal is accepted; ties go to fewer tokens, then
-    to the earlier place. Winner and decisions are those of full evaluation.
+    A candidate leaves when a gate fails, or when it can no longer reach the goal of another that passes all gates. Of
+    those that pass, the one with the highest goal is accepted; ties go to fewer tokens, then to the earlier candidate.
+    Winner and decisions equal those of full evaluation.
 
-    Args:
-        engine: the run's surroundings.
-        state: the loop's.
-        candidates: distinct texts.
-        batch: training examples for the gates on the batch; empty where there are none.
-        gates: what decides; by default the plan's gates for steps.
-        first_wave: called once, right before the first wave on validation is sent, and never without one.
-
-    Returns:
-        A decision for each candidate, in their order; at most one is `accept`.
+    `batch` contains the training examples for gates on the batch. The gates are those of the plan for steps by
+    default. `first_wave` is called once, right before the first wave on validation is sent, if there is one.
     """
     pool = _Pool(engine, state, candidates, batch, gates)
-    if pool.leave_by("text") or await pool.on_batch():
+    if pool.reject_by("text") or await pool.on_batch():
         return pool.decisions()
     await pool.on_validation(first_wave)
     return pool.decisions()
@@ -69,12 +61,10 @@ async def take_best(
     gates: Sequence[GatePlan] | None = None,
     first_wave: Callable[[], None] | None = None,
 ) -> list[Decision]:
-    """With `accept = always`: the candidate with the highest goal of a pool, whatever its gates say.
+    """Accept the candidate of a pool with the highest goal, whatever its gates decide (`accept = always`).
 
-    What they say is recorded all the same, so that the two arms can be compared. All are measured on the whole
-    validation split; one that stays unmeasured somewhere is `undecided`: a failure is no score, here neither.
-
-    Takes and returns the same as `race`; `first_wave` is never called.
+    The gates are recorded all the same, to compare the two arms. All candidates are measured on the whole validation
+    split; one that stays unmeasured somewhere is `undecided`. `first_wave` is never called.
     """
     pool = _Pool(engine, state, candidates, batch, gates)
     await pool.on_everything()
@@ -84,15 +74,15 @@ async def take_best(
 def passes_text_gates(
     engine: Engine, state: SearchState, candidate: Document, gates: Sequence[GatePlan] | None = None
 ) -> bool:
-    """Whether no gate on texts alone speaks against a candidate. Nothing is run for it."""
-    return not _Pool(engine, state, [candidate], (), gates).leave_by("text")
+    """Return whether a candidate passes the gates on texts, without a rollout."""
+    return not _Pool(engine, state, [candidate], (), gates).reject_by("text")
 
 
 class _Racer:
-    """One candidate with what is known of it."""
+    """One candidate with its evidence; `rank` is its index in the pool."""
 
-    def __init__(self, place: int, candidate: Document, known: Evidence, gates: Sequence[GatePlan], goal: str) -> None:
-        self.place = place
+    def __init__(self, rank: int, candidate: Document, known: Evidence, gates: Sequence[GatePlan], goal: str) -> None:
+        self.rank = rank
         self.candidate = candidate
         self.evidence = known
         self.result: Result | None = None
@@ -102,41 +92,41 @@ class _Racer:
         self._definite: dict[str, Truth] = {}
 
     def truth(self, stage: str | None = None) -> Truth:
-        """What the gates say, all of them or those of one stage."""
+        """Evaluate the gates, or those of one stage; definite truths are kept."""
         gates = [gate for gate in self._gates if stage in (None, gate.stage)]
         decided = decide_all(gates, self.evidence, self._definite)
         self._definite.update((name, truth) for name, truth in decided.truths if truth is not Truth.UNKNOWN)
         return decided.truth
 
     def goal(self, state: SkillState = "candidate") -> Interval:
-        """The mean of the goal, as known now."""
+        """Return the mean of the goal on the current evidence."""
         split = self.evidence.validation
         column = split.column(state, self._goal)
         return split.mean(column.low, column.high)
 
-    def seen(self) -> CandidateProgress:
-        """What is known of it, for display; an example counts once all of its samples are measured."""
+    def progress(self) -> CandidateProgress:
+        """Return its evidence for display; an example counts once all of its samples are measured."""
         split = self.evidence.validation
         own, old = split.column("candidate", self._goal), split.column("incumbent", self._goal)
         known = (own.low == own.high) & (old.low == old.high)
         gains, losses = int((known & (own.low > old.low)).sum()), int((known & (own.low < old.low)).sum())
         return CandidateProgress(
-            self.place + 1, gains, losses, int(known.sum()), len(split.examples), mean_json(self.goal())
+            self.rank + 1, gains, losses, int(known.sum()), len(split.examples), mean_json(self.goal())
         )
 
     @property
-    def thrift(self) -> tuple[int, int]:
-        """What settles a tie: fewer tokens, then the earlier place."""
-        return self.evidence.texts.tokens["candidate"] or 0, self.place
+    def tie_break(self) -> tuple[int, int]:
+        """Fewer tokens, then the earlier candidate."""
+        return self.evidence.texts.tokens["candidate"] or 0, self.rank
 
-    def out_of_reach(self, other: _Racer) -> bool:
-        """Whether this one's goal can no longer come before that of another, for which all gates hold."""
+    def cannot_beat(self, other: _Racer) -> bool:
+        """Return whether its goal can no longer exceed that of another candidate, which passes all gates."""
         best, theirs = self.goal().high, other.goal().low
-        return theirs > best or (theirs == best and other.thrift < self.thrift)
+        return theirs > best or (theirs == best and other.tie_break < self.tie_break)
 
 
 class _Pool:
-    """The candidates of one decision, those that are still in the race and those that left it."""
+    """The candidates of one decision."""
 
     def __init__(
         self,
@@ -148,35 +138,33 @@ class _Pool:
     ) -> None:
         self._engine, self._state, self._batch = engine, state, tuple(batch)
         self._gates = gates_for(engine.plan.gates, slow=False) if gates is None else gates
-        self._racers = [self._entered(place, candidate) for place, candidate in enumerate(candidates)]
+        self._racers = [self._racer(rank, candidate) for rank, candidate in enumerate(candidates)]
 
-    def _entered(self, place: int, candidate: Document) -> _Racer:
+    def _racer(self, rank: int, candidate: Document) -> _Racer:
         known = skills_by_name(self._state, candidate)
         parent = self._state.incumbent
         read = text_evidence(self._engine, known, change(parent, candidate), base_of_change(parent))
         goal = self._engine.plan.goal.name
-        return _Racer(place, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
+        return _Racer(rank, candidate, evidence(self._engine, known, self._batch, read), self._gates, goal)
 
     @property
     def _racing(self) -> list[_Racer]:
         return [racer for racer in self._racers if racer.result is None]
 
-    # ---- stages ----
-
-    def leave_by(self, stage: str) -> bool:
-        """Lets go whom a gate of a stage refuses; whether nobody is left."""
+    def reject_by(self, stage: str) -> bool:
+        """Reject candidates that fail a gate of this stage; return True if none remain."""
         for racer in self._racing:
             if racer.truth(stage) is Truth.FALSE:
                 racer.result = "reject"
         return not self._racing
 
     async def on_batch(self) -> bool:
-        """The gates on the training batch, wave by wave; whether nobody is left."""
+        """Decide the gates on the training batch, wave by wave; return True if no candidate remains."""
         reading = [gate for gate in self._gates if reads_batch(gate.term)]
         if not (self._batch and reading):
-            return self.leave_by("batch")
+            return self.reject_by("batch")
         self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
-        # A gate that asks for validation too is decided later, on all of the batch.
+        # A gate that also reads validation is decided later, on all of the batch.
         whole = any(gate.stage == "validation" for gate in reading)
         order = self._ordered(self._batch)
         for start in range(0, len(order), self._engine.wave):
@@ -184,14 +172,14 @@ class _Pool:
             await gather([self._engine.rollouts.measure(racer.candidate, wave, stage="gate") for racer in self._racing])
             for racer in self._racing:
                 racer.evidence.batch.refresh("candidate", wave)
-            if self.leave_by("batch"):
+            if self.reject_by("batch"):
                 return True
             if not whole and all(racer.truth("batch") is Truth.TRUE for racer in self._racing):
                 return False
-        return self.leave_by("batch")
+        return self.reject_by("batch")
 
     async def on_validation(self, first_wave: Callable[[], None] | None) -> None:
-        """The gates on validation, wave by wave; what stays unmeasured is sent again, two rounds."""
+        """Decide the gates on validation, wave by wave; unmeasured cells are sent again twice."""
         if self._settled():
             return
         cells = self._cells()
@@ -201,34 +189,34 @@ class _Pool:
             first_wave()
         for start in range(0, len(cells), self._engine.wave):
             wave = cells[start : start + self._engine.wave]
-            await self._send({racer.place: wave for racer in self._racing}, again)
+            await self._send({racer.rank: wave for racer in self._racing}, again)
             again = ()
-            self._engine.observer.seen([racer.seen() for racer in self._racing])
+            self._engine.observer.seen([racer.progress() for racer in self._racing])
             if self._settled():
                 return
         for _ in range(REQUEUES):
-            missing = {racer.place: self._missing(racer, cells) for racer in self._racing}
+            missing = {racer.rank: self._missing(racer, cells) for racer in self._racing}
             if not any(missing.values()):
                 break
             self._engine.observer.stage("gate again", sum(map(len, missing.values())))
             await self._send(missing, ())
-            self._engine.observer.seen([racer.seen() for racer in self._racing])
+            self._engine.observer.seen([racer.progress() for racer in self._racing])
             if self._settled():
                 return
-        self._close()
+        self._accept_best([racer for racer in self._racing if racer.truth() is Truth.TRUE])
 
     async def on_everything(self) -> None:
-        """All of validation for all of the pool, and what stays unmeasured twice more; the best one is taken."""
+        """Measure all candidates on all of validation, unmeasured cells up to three times, and accept the best."""
         cells = self._cells()
         for attempt in range(1 + REQUEUES):
-            missing = {racer.place: self._missing(racer, cells) for racer in self._racers}
+            missing = {racer.rank: self._missing(racer, cells) for racer in self._racers}
             if not any(missing.values()):
                 break
             again = self._unmeasured_before()
             count = sum(map(len, missing.values())) + sum(len(own) for _, own in again)
             self._engine.observer.stage("gate again" if attempt else "gate", count)
             await self._send(missing, again)
-        self._take_best([racer for racer in self._racers if not self._missing(racer, cells)])
+        self._accept_best([racer for racer in self._racers if not self._missing(racer, cells)])
 
     def _cells(self) -> list[Cell]:
         order = self._ordered(self._engine.dataset.validation)
@@ -243,10 +231,8 @@ class _Pool:
             flips=lambda example: state.counters.flips.get(example.id, 0),
         )
 
-    # ---- sending ----
-
     def _unmeasured_before(self) -> list[tuple[Document, list[Cell]]]:
-        """Cells of the incumbent and the best that were sent once and came to nothing: tried again once a step."""
+        """Return the failed cells of the incumbent and the best skill, which are sent again once a step."""
         engine, state = self._engine, self._state
         known = {digest(skill): skill for skill in (state.incumbent, state.best)}
         return [
@@ -267,9 +253,9 @@ class _Pool:
         return [cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured]
 
     async def _send(self, cells: dict[int, list[Cell]], again: Sequence[tuple[Document, list[Cell]]]) -> None:
-        """Sends cells of the racers by place, and of other skills, all at once; waits for all of them."""
+        """Send cells of the candidates by rank, and of other skills, at once, and wait for all of them."""
         measure = self._engine.rollouts.measure
-        jobs = [*((self._racers[place].candidate, own) for place, own in cells.items()), *again]
+        jobs = [*((self._racers[rank].candidate, own) for rank, own in cells.items()), *again]
         await gather(
             [
                 measure(skill, [example for example, s in own if s == sample], stage="gate", sample=sample)
@@ -279,14 +265,12 @@ class _Pool:
         )
         repeated = [example for _, own in again for example, _ in own]
         for racer in self._racing:
-            racer.evidence.refresh("candidate", [example for example, _ in cells.get(racer.place, ())])
+            racer.evidence.refresh("candidate", [example for example, _ in cells.get(racer.rank, ())])
             for state in _STATES if repeated else ():
                 racer.evidence.refresh(state, repeated)
 
-    # ---- deciding ----
-
     def _settled(self) -> bool:
-        """Lets go whom a gate refuses or another one left behind; whether the race is over."""
+        """Drop candidates that fail a gate or cannot beat another; return whether the race is over."""
         holding = []
         for racer in self._racing:
             truth = racer.truth()
@@ -295,31 +279,27 @@ class _Pool:
             elif truth is Truth.TRUE:
                 holding.append(racer)
         for racer in self._racing:
-            ahead = next((other for other in holding if other is not racer and racer.out_of_reach(other)), None)
+            ahead = next((other for other in holding if other is not racer and racer.cannot_beat(other)), None)
             if ahead is not None:
-                racer.result, racer.beaten_by = "beaten", ahead.place
+                racer.result, racer.beaten_by = "beaten", ahead.rank
         left = self._racing
         if len(left) == 1 and left[0] in holding:
             left[0].result = "accept"
         return not self._racing
 
-    def _close(self) -> None:
-        """Everything was sent: the best of those that hold is accepted, open gates stay open."""
-        self._take_best([racer for racer in self._racing if racer.truth() is Truth.TRUE])
-
-    def _take_best(self, fit: Sequence[_Racer]) -> None:
-        """Ends the race: the fittest by its goal's lower bound is accepted; who is not fit is undecided."""
-        best = min(fit, key=lambda racer: (-racer.goal().low, racer.thrift), default=None)
+    def _accept_best(self, fit: Sequence[_Racer]) -> None:
+        """End the race: accept the best of `fit` by the lower bound of its goal; others stay undecided."""
+        best = min(fit, key=lambda racer: (-racer.goal().low, racer.tie_break), default=None)
         for racer in self._racing:
             if racer is best:
                 racer.result = "accept"
             elif best is not None and racer in fit:
-                racer.result, racer.beaten_by = "beaten", best.place
+                racer.result, racer.beaten_by = "beaten", best.rank
             else:
                 racer.result = "undecided"
 
     def decisions(self) -> list[Decision]:
-        """What became of each."""
+        """Return the decision of each candidate, in order."""
         return [self._decision(racer) for racer in self._racers]
 
     def _decision(self, racer: _Racer) -> Decision:
@@ -329,7 +309,7 @@ class _Pool:
         truths = dict(decided.truths)
         open_ = [gate for gate in self._gates if truths[gate.name] is Truth.UNKNOWN]
         failed = [gate for gate in self._gates if gate.name == blame]
-        told = failed or (open_ if racer.result == "undecided" else [])
+        explained = failed or (open_ if racer.result == "undecided" else [])
         return Decision(
             result=racer.result,
             blame=blame,
@@ -339,8 +319,8 @@ class _Pool:
             incumbent=racer.goal("incumbent"),
             goal=racer.goal(),
             truths=tuple((name, truth.name.lower()) for name, truth in decided.truths),
-            drawn=tuple((gate.name, draw(gate.term, racer.evidence)) for gate in told),
-            brief="; ".join(brief(gate.term, racer.evidence) for gate in told),
+            drawn=tuple((gate.name, draw(gate.term, racer.evidence)) for gate in explained),
+            brief="; ".join(brief(gate.term, racer.evidence) for gate in explained),
         )
 
 
@@ -355,16 +335,16 @@ def validation_order(
     seed: int,
     flips: Callable[[Example], int] = _never,
 ) -> list[Example]:
-    """The incumbent's failures first, then by its score upwards; equals by flips, then by sha256(seed, example).
+    """Sort examples by the incumbent's score, failures first; ties by flips, then by sha256(seed, example).
 
-    A candidate that cures none of the failures can no longer be better, whatever it does on the rest. What the
-    incumbent was not measured on goes last: it settles nothing.
+    A candidate that cures none of the failures can no longer be better. Examples on which the incumbent is unmeasured
+    come last, because they decide nothing.
 
     Args:
         examples: of the validation split.
-        score: the incumbent's, in millionths; None where it was not measured.
+        score: the incumbent's, in millionths; None if unmeasured.
         seed: the plan's.
-        flips: how many skills so far scored otherwise than the incumbent; the next one is likelier to as well.
+        flips: the earlier candidates that scored otherwise than the incumbent; the next one probably will too.
     """
 
     def key(example: Example) -> tuple[bool, int, int, bytes]:

@@ -1,4 +1,4 @@
-"""Measure the initial skill, quarantine examples that fail, and warn of noise."""
+"""Measure the initial skill, quarantine validation examples that cannot be measured, and warn of noise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts, sides
 from skillc.optimize.engine import Engine, mean_score
 from skillc.optimize.gate.gate import measure_validation
 from skillc.optimize.rollouts import Outcome, failure_kind
-from skillc.outcomes import MICRO, Example, Scored
+from skillc.outcomes import MICRO, Example
 from skillc.plan.schema import Plan
 
 RETRIES = 2
@@ -22,7 +22,7 @@ MOST_QUARANTINED = Fraction(1, 20)
 
 
 async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str, ...]]:
-    """The engine without the examples that cannot be measured, and their ids.
+    """Return the engine without the examples that cannot be measured, and their ids.
 
     Raises:
         SkillcError: more than 5 % of the validation split stays unmeasured.
@@ -37,8 +37,8 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
     ids = tuple(example.id for example in lost)
     if lost:
         engine.observer.note(
-            f"{_counted(len(lost), total)} could not be measured with the initial skill and {_are(len(lost))} left out:"
-            f" {', '.join(ids)} ({_kinds(engine, initial, lost)})"
+            f"excluded {_counted(len(lost), total)}, which could not be measured with the initial skill: "
+            f"{', '.join(ids)} ({_kinds(engine, initial, lost)})"
         )
     kept = tuple(example for example in engine.dataset.validation if example.id not in set(ids))
     engine = replace(engine, dataset=replace(engine.dataset, validation=kept))
@@ -47,7 +47,7 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
 
 
 async def try_again(engine: Engine, skill: Document, *, stage: str) -> None:
-    """Runs what stays unmeasured of a skill on validation once more; nothing where all is measured."""
+    """Run the unmeasured validation examples of a skill once more."""
     lost = _unmeasured(engine, skill)
     if lost:
         engine.observer.stage(f"{stage} again", len(lost) * engine.plan.optimize.samples)
@@ -56,24 +56,29 @@ async def try_again(engine: Engine, skill: Document, *, stage: str) -> None:
 
 
 def _stopped(engine: Engine, skill: Document, lost: Sequence[Example]) -> SkillcError:
-    """Who failed, how, how often, and what the first failure said."""
-    first = _failure(engine, skill, lost[0])
-    kind, _, detail = first.feedback.partition(": ") if first is not None else ("transport", "", "")
-    target = engine.plan.models["target"]
-    who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
+    """Describe which model failed, how and how often, with the first failure."""
+    who, kind, detail = first_failure(engine, skill, lost[:1])
     return SkillcError(
         f"{_counted(len(lost), len(engine.dataset.validation))} could not be measured with the initial skill: {who} "
         f"failed ({_kinds(engine, skill, lost)}); the first is `{lost[0].id}`: {detail or kind}",
-        hint=_HINTS.get(kind, _HINTS["transport"]),
+        hint=f"a run continues with at most 5 % unmeasured; {_HINTS.get(kind, _HINTS['transport'])}",
     )
 
 
 _HINTS = {
-    "transport": "more than 5 % is too much to go on; see that the model answers, then run the same command again",
-    "empty": "more than 5 % is too much to go on; a larger `max_tokens` leaves room for an answer behind its reasoning",
-    "cut": "more than 5 % is too much to go on; raise `max_tokens` in the model's block",
-    "judge": "more than 5 % is too much to go on; see that the judge's model answers, then run the same command again",
+    "transport": "check that the model answers, then run the same command again",
+    "empty": "raise `max_tokens` in the model's block, so that the answer fits after its reasoning",
+    "cut": "raise `max_tokens` in the model's block",
+    "judge": "check that the judge's model answers, then run the same command again",
 }
+
+
+def first_failure(engine: Engine, skill: Document, examples: Sequence[Example]) -> tuple[str, str, str]:
+    """Return which model failed first on some examples, the kind of the failure, and its message."""
+    failures = [failure for example in examples if (failure := _failure(engine, skill, example)) is not None]
+    kind, _, detail = failures[0].feedback.partition(": ") if failures else ("transport", "", "")
+    who = "a judge" if kind == "judge" else f"model `target` (`{engine.plan.models['target'].model}`)"
+    return who, kind, detail
 
 
 def _kinds(engine: Engine, skill: Document, lost: Sequence[Example]) -> str:
@@ -83,17 +88,13 @@ def _kinds(engine: Engine, skill: Document, lost: Sequence[Example]) -> str:
 
 
 def _failure(engine: Engine, skill: Document, example: Example) -> Outcome | None:
-    """The first of an example's outcomes that was not measured."""
+    """Return the first unmeasured outcome of an example."""
     outcomes = (engine.rollouts.known(skill, example, sample) for sample in range(engine.plan.optimize.samples))
     return next((outcome for outcome in outcomes if outcome is not None and not outcome.measured), None)
 
 
 def _counted(count: int, total: int) -> str:
     return f"{count} of {total} validation examples"
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _unmeasured(engine: Engine, skill: Document) -> list[Example]:
@@ -121,23 +122,23 @@ def warn_of_noise(engine: Engine, skill: Document) -> None:
 
 
 def self_regression(engine: Engine, skill: Document, metric: str) -> Fraction | None:
-    """What a skill loses against itself from one rollout to the next, as `regressed` counts it: the A/A rate.
+    """Return the A/A rate: what a skill loses against itself between two rollouts, as `regressed` counts it.
 
-    The mean over validation examples of half the distance between samples 0 and 1, since half of what differs is a
-    loss; None where no example has both. Between means of k samples it is smaller by the root of k.
+    It is the mean over validation examples of half the distance between samples 0 and 1, since half of the
+    differences are losses; None if no example has both. Between means of k samples it is smaller by the root of k.
     """
-    distances = []
-    for example in engine.dataset.validation:
-        outcomes = [engine.rollouts.known(skill, example, sample) for sample in (0, 1)]
-        cells = [outcome.cells.get(metric) for outcome in outcomes if outcome is not None]
-        scores = [cell.value for cell in cells if isinstance(cell, Scored)]
-        if len(scores) == len(outcomes):
-            distances.append(abs(scores[0] - scores[1]))
+    score = engine.rollouts.score
+    distances = [
+        abs(second - first)
+        for example in engine.dataset.validation
+        if (first := score(skill, example, metric, 0)) is not None
+        and (second := score(skill, example, metric, 1)) is not None
+    ]
     return Fraction(sum(distances), 2 * len(distances) * MICRO) if distances else None
 
 
 def _tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
-    """Gate, metric and bound of each `regressed(metric) <= bound`."""
+    """Yield gate, metric and bound of each `regressed(metric) <= bound`."""
     for gate in plan.gates:
         for part in conjuncts(gate.term):
             match sides(part):

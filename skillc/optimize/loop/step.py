@@ -22,7 +22,8 @@ from skillc.optimize.engine import (
     failing_examples,
     mean_score,
 )
-from skillc.optimize.gate.decide import Patch, settle_pool, with_rejected
+from skillc.optimize.gate.decide import Patch, settle, with_rejected
+from skillc.optimize.loop.baseline import first_failure
 from skillc.optimize.memory import shelve_unchosen, unmerged, unshelve, with_batch
 from skillc.optimize.propose.cases import Measured, abandoned_examples, failures_to_replay, remember_failures
 from skillc.optimize.propose.draft import draft
@@ -37,7 +38,7 @@ from skillc.plan.models import rulebook_limits
 
 
 async def step(engine: Engine, state: SearchState, batch: Sequence[Example], position: Position) -> SearchState:
-    """Return the state after one step; the observer is told each decision.
+    """Return the state after one step.
 
     Raises:
         BudgetReached: a cap does not admit a call; the open step is dropped.
@@ -49,35 +50,23 @@ async def step(engine: Engine, state: SearchState, batch: Sequence[Example], pos
     maker = maker_of(engine, state, [pair for part in rolled for pair in part])
     skipped = abandoned_examples(state)
     rolled = [[pair for pair in part if pair[0].id not in skipped] for part in rolled]
-    made = await maker.make(engine, remember_failures(engine, state, batch), batch, rolled, position)
+    made = await _MAKERS[maker](engine, remember_failures(engine, state, batch), batch, rolled, position)
     if not made.patches:
         after = _empty(engine, made, batch, position)
     else:
-        first_wave = partial(_expect_a_reject, engine, made.state, len(made.patches))
-        after = await settle_pool(engine, made.state, made.patches, batch, position, first_wave=first_wave)
-    return with_maker(state, after, maker)
-
-
-def with_maker(before: SearchState, after: SearchState, maker: Maker) -> SearchState:
-    """The state with what a step was for its maker: won where it changed the incumbent, else lost."""
-    won = digest(before.incumbent) != digest(after.incumbent)
-    return after.with_counters(
-        lost={**after.counters.lost, maker.name: 0 if won else before.counters.lost.get(maker.name, 0) + 1}
-    )
+        first_wave = partial(_expect_rejection, engine, made.state, len(made.patches))
+        after = await settle(engine, made.state, made.patches, batch, position, first_wave=first_wave)
+    won = digest(state.incumbent) != digest(after.incumbent)
+    lost = 0 if won else state.counters.lost.get(maker, 0) + 1
+    return after.with_counters(lost={**after.counters.lost, maker: lost})
 
 
 async def roll_out(
     engine: Engine, state: SearchState, examples: Sequence[Example], *, again: Sequence[Example] = ()
 ) -> list[list[Measured]]:
-    """The `accumulate` batches of a step under the incumbent, one after the other.
+    """Run the `accumulate` batches of a step under the incumbent one after the other, then earlier failures.
 
-    With `samples > 1` a failure is tried again until it comes out right, or the samples are used up.
-
-    Args:
-        engine: the surroundings.
-        state: its incumbent is what all batches are run with.
-        examples: of the whole step; the last batch may be smaller.
-        again: earlier failures, a batch of their own.
+    With `samples > 1` a failure is repeated until it succeeds, or the samples are used up.
     """
     size = engine.plan.optimize.batch
     parts = [examples[start : start + size] for start in range(0, len(examples), size)]
@@ -101,23 +90,21 @@ async def _retried(engine: Engine, state: SearchState, batch: Sequence[Example],
         failed = [example for example, outcome in pairs if is_failure(engine.plan, outcome) is not False]
 
 
-def _expect_a_reject(engine: Engine, state: SearchState, candidates: int) -> None:
-    """Where the last step had no accept, the next batch is sent for the incumbent, unless a reject ends the run."""
+def _expect_rejection(engine: Engine, state: SearchState, candidates: int) -> None:
+    """Prefetch the next batch for the incumbent if the last step had no accept, unless a rejection ends the run."""
     if state.patience.waited and state.patience.after("reject", state.patience.reference).reason is None:
         cells = len(engine.dataset.validation) * engine.plan.optimize.samples
         engine.ahead.send(state.incumbent, beside=candidates * cells)
 
 
 def _empty(engine: Engine, made: StepCandidates, batch: Sequence[Example], position: Position) -> SearchState:
-    """A step that proposed nothing fit to be tried counts for patience and is told like any other.
-
-    Where that is for want of answers, of the target or of the optimizer, the step is undecided.
-    """
+    """Record a step without candidates. It counts for patience; it is undecided if answers of a model are missing."""
     state, missing, goal = made.state, made.missing, engine.plan.goal
     scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
     if all(score is None for score in scores):
-        engine.observer.note(f"{position}: {_why_unmeasured(engine, state, batch)}")
         missing = "no example of the batch could be measured"
+        who, _, detail = first_failure(engine, state.incumbent, batch)
+        engine.observer.note(f"{position}: {missing}: {who} failed{f', first with: {detail}' if detail else ''}")
     result: Literal["undecided", "empty"] = "undecided" if missing else "empty"
     why = missing or (
         "no edit to try" if failing_examples(engine, state.incumbent, batch) else "no failure in the batch"
@@ -125,20 +112,10 @@ def _empty(engine: Engine, made: StepCandidates, batch: Sequence[Example], posit
     if result == "empty" and state.decisions == 0:
         for limit in rulebook_limits(engine.plan):
             engine.observer.note(f"nothing was proposed: {limit}")
-    engine.observer.decided({**decision_record(state, position, result=result, reason=why), **made.shown})
+    engine.observer.decided({**decision_record(state, position, result=result, reason=why), **made.record})
     mean_goal = mean_score(engine, state.incumbent, goal.name)
     patience = state.patience.after(result, mean_goal if mean_goal is not None else state.patience.reference)
     return replace(state, decisions=state.decisions + 1, patience=patience)
-
-
-def _why_unmeasured(engine: Engine, state: SearchState, batch: Sequence[Example]) -> str:
-    """Whose fault it is that a batch could not be measured, with the first error."""
-    outcomes = [engine.rollouts.known(state.incumbent, example) for example in batch]
-    first = next((outcome for outcome in outcomes if outcome is not None and not outcome.measured), None)
-    kind, _, detail = first.feedback.partition(": ") if first is not None else ("", "", "")
-    target = engine.plan.models["target"]
-    who = "a judge" if kind == "judge" else f"model `target` (`{target.model}`)"
-    return f"no example of the batch could be measured: {who} failed{f', the first time: {detail}' if detail else ''}"
 
 
 # From this share of failures on, a skill is far enough from its ceiling for a draft.
@@ -147,38 +124,25 @@ FAR = Fraction(1, 4)
 
 @dataclass(frozen=True, slots=True)
 class StepCandidates:
-    """What a maker made of a batch.
+    """The candidates that a maker made of a batch.
 
     Attributes:
-        state: with what it learned.
-        patches: the candidates, or none.
-        shown: what the history records if there are none.
-        missing: why there are none for want of an answer; empty if there was nothing to try.
+        record: values for the history if there are no candidates.
+        missing: the model whose replies are missing, in words, if that is why there are no candidates.
     """
 
     state: SearchState
     patches: Sequence[Patch] = ()
-    shown: Mapping[str, JsonValue] = field(default_factory=dict)
+    record: Mapping[str, JsonValue] = field(default_factory=dict)
     missing: str = ""
 
 
+# Takes the run, the state, the training examples of the step, and its batches under the incumbent without abandoned
+# examples. Raises `BudgetReached` if a cap does not admit a call.
 Make: TypeAlias = Callable[
     [Engine, SearchState, Sequence[Example], Sequence[Sequence[Measured]], Position], Awaitable[StepCandidates]
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Maker:
-    """Makes the candidates of a step.
-
-    Attributes:
-        name: its key in `Counters.lost`.
-        make: takes the run, the state, the step's training examples, its batches under the incumbent as far as an
-            author may learn from them, and the place in the run. Raises `BudgetReached` if a cap does not admit a call.
-    """
-
-    name: str
-    make: Make
+Maker = Literal["draft", "edits"]
 
 
 async def _make_draft(
@@ -195,7 +159,7 @@ async def _make_draft(
     if drafted.patch is not None:
         return StepCandidates(state, (drafted.patch,))
     missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
-    return StepCandidates(state, shown={"maker": DRAFTS.name, "proposed": 0, "screened_out": []}, missing=missing)
+    return StepCandidates(state, record={"maker": "draft", "proposed": 0, "screened_out": []}, missing=missing)
 
 
 async def _make_edits(
@@ -209,7 +173,10 @@ async def _make_edits(
     failed = engine.optimizer.failed
     steps = scheduled_steps(engine.plan, len(engine.dataset.train))
     budget = edit_budget(engine.plan.optimize.edits, position.step - 1, steps, filled(state.incumbent))
-    reflections = await learn(engine, state, rolled, position, budget)
+    reflections: list[Reflection] = []
+    for measured in rolled:
+        reflections += await reflect(engine, state, measured, position, budget, first=len(reflections))
+    reflections.sort(key=lambda reflection: reflection.kind != "failures")
     state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
     merged = await aggregate(engine, state, reflections, position, budget)
     aside, told = unmerged([p for reflection in reflections for p in reflection.proposals], merged)
@@ -228,51 +195,35 @@ async def _make_edits(
     known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
     pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
     state, waits = shelve_unchosen(state, screened.proposals, [p for chosen in pool for p in chosen], aside)
-    shown: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
-    shown["fates"] = [*told, *back, *waits]
+    record: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
+    record["fates"] = [*told, *back, *waits]
     for mechanism in engine.mechanisms:
-        shown |= mechanism.step_record(state, reflections)
+        record |= mechanism.step_record(state, reflections)
     if pool:
-        return StepCandidates(state, await write_patches(engine, state, pool, position, shown))
+        return StepCandidates(state, await write_patches(engine, state, pool, position, record))
     missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
-    return StepCandidates(state, shown=shown, missing=missing)
+    return StepCandidates(state, record=record, missing=missing)
 
 
-DRAFTS, EDITS = Maker("draft", _make_draft), Maker("edits", _make_edits)
+_MAKERS: Mapping[Maker, Make] = {"draft": _make_draft, "edits": _make_edits}
 
 
 def maker_of(engine: Engine, state: SearchState, measured: Sequence[Measured]) -> Maker:
-    """Return the maker that lost fewer steps since it last won one.
+    """Return the maker with fewer steps since its last accept.
 
-    Of equals it is the drafts if the open sections hold no rule, or if at least a quarter of the batch fails: there is
-    much to write at once then. Else it is the edits. It is always the edits with `drafts = 0`, and if no section is
-    trainable.
-
-    Args:
-        engine: the run.
-        state: the loop's.
-        measured: the step's batch under the incumbent.
+    Ties go to drafts if the open sections contain no rule, or if at least a quarter of the batch fails: then there is
+    much to write at once. Else they go to edits. It is always edits with `drafts = 0`, or without a trainable section.
     """
     sections = writable_sections(engine, state.incumbent)
     if not (engine.plan.optimize.drafts and sections):
-        return EDITS
-    drafts, edits = state.counters.lost.get(DRAFTS.name, 0), state.counters.lost.get(EDITS.name, 0)
+        return "edits"
+    drafts, edits = state.counters.lost.get("draft", 0), state.counters.lost.get("edits", 0)
     if drafts != edits:
-        return DRAFTS if drafts < edits else EDITS
+        return "draft" if drafts < edits else "edits"
     if not any(section.rules for section in state.incumbent.sections if section.name in sections):
-        return DRAFTS
+        return "draft"
     failed = [is_failure(engine.plan, outcome) for _, outcome in measured]
-    return DRAFTS if failed.count(True) >= FAR * max(1, len(failed)) else EDITS
-
-
-async def learn(
-    engine: Engine, state: SearchState, rolled: Sequence[Sequence[Measured]], position: Position, edits: int
-) -> list[Reflection]:
-    """All reflections of a step over its batches, those on failures first; `edits` is the most that one may propose."""
-    reflections: list[Reflection] = []
-    for measured in rolled:
-        reflections += await reflect(engine, state, measured, position, edits, first=len(reflections))
-    return sorted(reflections, key=lambda reflection: reflection.kind != "failures")
+    return "draft" if failed.count(True) >= FAR * max(1, len(failed)) else "edits"
 
 
 def _with_unexplained(state: SearchState, names: Sequence[str]) -> SearchState:

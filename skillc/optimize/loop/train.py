@@ -1,4 +1,4 @@
-"""The loop: epochs of steps, until the budget, patience or the task has an end."""
+"""The training loop: epochs of steps until the budget, patience or a perfect skill ends them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine, Position, SearchState, mean_score
-from skillc.optimize.gate.decide import ENDS, Patch, committed, cut_off, settle_patch
+from skillc.optimize.gate.decide import ENDS, Patch, committed, cut_off, settle
 from skillc.optimize.gate.gate import check_requires, goal_of, mean_json
 from skillc.optimize.host import ForwardingObserver, Observer, stop_reason
 from skillc.optimize.loop.baseline import baseline
@@ -33,15 +33,15 @@ _IDLE_EPOCHS = 2
 
 @dataclass(frozen=True, slots=True)
 class TrainResult:
-    """What the loop hands to the final test.
+    """The result of the loop, input of the final test.
 
     Attributes:
         state: the state after the last decision.
         engine: the engine, without quarantined examples.
-        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `exhausted` where two epochs gave nothing
-            to try, `undecided`, `time`, `interrupted`, `down` where a model stayed out of reach, or the cap that was
+        stopped: why the loop ended: `epochs`, `steps`, `patience`, `perfect`, `exhausted` after two epochs without a
+            candidate, `undecided`, `time`, `interrupted`, `down` if a model stayed unreachable, or the cap that was
             reached: `calls`, `tokens`, `cost`.
-        quarantined: ids of validation examples that were left out.
+        quarantined: ids of validation examples that were excluded.
     """
 
     state: SearchState
@@ -51,7 +51,7 @@ class TrainResult:
 
 
 class _Listener(ForwardingObserver):
-    """Keeps the decisions of the running epoch for the meta skill."""
+    """Keep the decisions of the current epoch."""
 
     def __init__(self, observer: Observer) -> None:
         super().__init__(observer)
@@ -63,10 +63,10 @@ class _Listener(ForwardingObserver):
 
 
 async def train(engine: Engine, initial: Document) -> TrainResult:
-    """Baseline, then steps until something ends them. Caps, clocks and signals only cut the run off.
+    """Measure the baseline, then train until something ends the run. Caps, clocks and signals only cut it off.
 
     Raises:
-        BudgetReached: the caps do not even admit the baseline.
+        BudgetReached: the caps do not admit the baseline.
         EndpointUnreachable: the target stayed out of reach before the baseline was measured.
         PermanentFailure, MetricError, SkillcError: the run cannot go on.
     """
@@ -87,7 +87,7 @@ async def train(engine: Engine, initial: Document) -> TrainResult:
 
 
 async def _landed(engine: Engine, stopped: str) -> str:
-    """Waits for what was sent ahead for nothing, so that what is charged does not depend on timing."""
+    """Wait for unused prefetched rollouts, so that the charges do not depend on timing."""
     try:
         await engine.ahead.arrive(None)
     except (BudgetReached, EndpointUnreachable):
@@ -115,10 +115,7 @@ async def _epochs(engine: Engine, state: SearchState, listener: _Listener) -> tu
 
 
 async def _run_end(engine: Engine, state: SearchState, reason: str, epoch: int, total: int) -> tuple[SearchState, str]:
-    """What the mechanisms do with the best skill before the final test, and what ended the run.
-
-    That is a cap, if one cut them off.
-    """
+    """Let the mechanisms finish the best skill, and return why the run ended: a cap if one cut them off."""
     if reason not in _FINISHED:
         return state, reason
     best = after = replace(state, incumbent=state.best)
@@ -133,23 +130,20 @@ async def _run_end(engine: Engine, state: SearchState, reason: str, epoch: int, 
 
 
 def _shown(engine: Engine, total: int) -> int | None:
-    """The number of steps, where the program says one."""
+    """Return the number of steps if the program limits it."""
     return None if open_ended(engine.plan) else total
 
 
 def first_state(engine: Engine, initial: Document) -> SearchState:
-    """The state after the baseline."""
+    """Return the state after the baseline."""
     budget = engine.plan.budget
     goal = mean_score(engine, initial, engine.plan.goal.name) or Fraction(0)
     patience = Patience(budget.patience, budget.min_gain, goal)
     return SearchState(initial, initial, initial, patience)
 
 
-# ---- one epoch ------------------------------------------------------------------------------------
-
-
 def batches_of(engine: Engine, epoch: int) -> list[tuple[Example, ...]]:
-    """The batches of one epoch, one for each of its steps."""
+    """Return the batches of one epoch, one for each of its steps."""
     plan = engine.plan
     return batches(engine.dataset.train, step_size(plan), plan_seed=plan.data.seed, epoch=epoch)
 
@@ -160,7 +154,7 @@ async def _epoch(engine: Engine, state: SearchState, epoch: int, total: int) -> 
         number = (epoch - 1) * len(parts) + i + 1
         reason = "steps" if number > total else _end(engine, state)
         if reason is None:
-            # What comes before the next epoch may change the skill, so nothing is known of its first batch.
+            # The end of an epoch may change the skill, so the first batch of the next one is not prefetched.
             engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
             state, reason = await _one_step(engine, state, batch, Position(epoch, number, _shown(engine, total)))
         if reason is not None:
@@ -169,7 +163,7 @@ async def _epoch(engine: Engine, state: SearchState, epoch: int, total: int) -> 
 
 
 def _end(engine: Engine, state: SearchState) -> str | None:
-    """Why the run ends before another step, or None."""
+    """Return why the run ends before another step, or None."""
     reason = engine.observer.stop_wanted() or state.patience.reason
     return reason or ("perfect" if engine.acceptance.perfect(engine, state) else None)
 
@@ -177,7 +171,7 @@ def _end(engine: Engine, state: SearchState) -> str | None:
 async def _one_step(
     engine: Engine, state: SearchState, batch: Sequence[Example], position: Position
 ) -> tuple[SearchState, str | None]:
-    """The state after a step, or the one before it and what cut the step off."""
+    """Return the state after a step, or the one before it and what cut the step off."""
     try:
         engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
         await engine.ahead.arrive(state.incumbent)
@@ -188,11 +182,8 @@ async def _one_step(
     return notify_mechanisms(engine, after, position), None
 
 
-# ---- its end --------------------------------------------------------------------------------------
-
-
 async def _epoch_end(engine: Engine, state: SearchState, epoch: Epoch) -> tuple[SearchState, str | None]:
-    """The state after the last decision that the budget admits, and the cap that ended it."""
+    """Return the state after the last decision that the budget admits, and the cap that ended it."""
     try:
         async for after in _ends(engine, state, epoch):
             state = after
@@ -203,7 +194,7 @@ async def _epoch_end(engine: Engine, state: SearchState, epoch: Epoch) -> tuple[
 
 
 async def _ends(engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
-    """The states after each decision: undecided patches once more, then the mechanisms."""
+    """Yield the state after each decision: retried patches, then those of the mechanisms."""
     yield (state := await _retry(engine, state, replace(epoch.position, kind="retry")))
     for mechanism in engine.mechanisms:
         async for after in mechanism.epoch_end(engine, state, epoch):
@@ -211,14 +202,14 @@ async def _ends(engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterat
 
 
 async def _retry(engine: Engine, state: SearchState, position: Position) -> SearchState:
-    """Patches that could not be decided get one more try against the skill of the day."""
+    """Try undecided patches once more against the current incumbent."""
     waiting, state = state.undecided, replace(state, undecided=())
     for patch in waiting:
         applied = apply_edits(state.incumbent, patch.edits)
         if all(report.applied for report in applied.results):
-            shown: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
-            again = Patch(patch.edits, applied.document, shown, proposals=patch.proposals)
+            record: dict[str, JsonValue] = {"edits": [wording(edit) for edit in patch.edits]}
+            again = Patch(patch.edits, applied.document, record, proposals=patch.proposals)
             with committed(engine, state):
-                state = await settle_patch(engine, state, again, (), position)
+                state = await settle(engine, state, [again], (), position)
             state = notify_mechanisms(engine, state, position)
     return state

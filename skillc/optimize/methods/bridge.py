@@ -1,7 +1,7 @@
-"""The loop's rollouts for a method that runs in threads, and the one place where such a method is stopped.
+"""Rollouts for a method that runs in threads, and how such a method is stopped.
 
-DSPy's optimizers take every exception for a wrong answer. `Halt` is none that they catch, so a reached cap ends a
-method at once; threads that still run meet it at their next rollout.
+DSPy's optimizers treat every exception as a wrong answer. `Halt` is one that they do not catch, so a reached cap ends
+a method at once; its other threads raise it at their next rollout.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import FieldPlan, TaskPlan
 
 SEARCH = "search"
-# A rollout that could not be measured is run again so often; if more than a twentieth stay so, the method stops.
+# Repetitions of an unmeasured rollout. The method stops if more than a twentieth of at least `_FEWEST` stay unmeasured.
 _RETRIES = 1
 _MOST_LOST = 20
 _FEWEST = 60
 
 
 class Halt(BaseException):
-    """Ends a method from inside: no `except Exception` of another library holds it up."""
+    """End of a method, which no `except Exception` of another library catches."""
 
 
 class _Enough(Exception):  # noqa: N818
-    """No more rollouts are due to the method; said on the loop, where `Halt` has no business."""
+    """The method has used its rollouts; raised on the event loop instead of `Halt`."""
 
 
 class Bridge:
-    """Rollouts of candidate texts, asked for by any thread and made on the loop's own.
+    """Rollouts of candidate texts, requested by any thread and run on the event loop.
 
-    Equal rollouts that overlap are one; what the loop measured before is not run again.
+    Overlapping equal rollouts are run once; measured ones are not run again.
 
     Args:
         engine: after the baseline.
-        initial: the document whose open sections the texts replace.
-        most: rollouts that may be made; one more halts the method.
+        initial: the skill whose open sections the texts replace.
+        most: the most rollouts; one more halts the method.
     """
 
     def __init__(self, engine: Engine, initial: Document, most: int) -> None:
@@ -71,25 +71,25 @@ class Bridge:
         return self
 
     def example(self, id: str) -> Example:  # noqa: A002
-        """A training or validation example."""
+        """Return a training or validation example."""
         return self._examples[id]
 
     def written(self, texts: Mapping[str, str]) -> EditedDocument:
-        """The document with these texts; the same object for the same texts."""
+        """Return the skill with these texts, the same object for the same texts."""
         key = tuple(texts.items())
         if key not in self._written:
             self._written[key] = with_section_texts(self.initial, texts)
         return self._written[key]
 
     def outcomes(self, document: Document, example: Example) -> tuple[Outcome, ...]:
-        """One outcome for each sample; to be called from a thread.
+        """Return one outcome for each sample; call it from a thread.
 
         Raises:
-            Halt: the method is to end.
+            Halt: the method has to end.
         """
         self.check()
         job = self._measured(document, example)
-        # A fresh context: DSPy's settings of the calling thread, its trace above all, are not the rollout's.
+        # A fresh context, without DSPy's settings and trace of the calling thread.
         future = self._context.copy().run(asyncio.run_coroutine_threadsafe, job, self._loop)
         try:
             return future.result()
@@ -102,9 +102,9 @@ class Bridge:
         raise Halt
 
     def score(self, document: Document, example: Example) -> float:
-        """The goal from 0, the worst, to 1, the best, over what was measured of the outcomes known.
+        """Return the goal from 0, the worst, to 1, the best, over the measured outcomes.
 
-        What stayed unmeasured counts as the initial skill's score, so that a failing server speaks for nobody.
+        An unmeasured example gets the initial skill's score, so that a failing server favours no skill.
         """
         for skill in (document, self.initial):
             known = [self._unit(skill, example, sample) for sample in range(self._samples(example))]
@@ -114,22 +114,18 @@ class Bridge:
         return 0.5
 
     def check(self) -> None:
-        """Passes unless the method is to end.
-
-        Raises:
-            Halt: it is.
-        """
+        """Raise `Halt` if the method has to end."""
         if self.stopped is None and self.error is None:
             self.stopped = self.engine.observer.stop_wanted()
         if self._closed or self.stopped is not None or self.error is not None:
             raise Halt
 
     def halt(self, reason: str) -> None:
-        """Ends the method; the first reason counts."""
+        """End the method; the first reason counts."""
         self.stopped = self.stopped or reason
 
     def fail(self, problem: SkillcError) -> None:
-        """Ends the method on a reached cap or a model that stays out of reach, or the run on anything worse."""
+        """End the method on a reached cap or an unreachable model, and the run on any other error."""
         if isinstance(problem, BudgetReached):
             self.halt(problem.cap)
         elif isinstance(problem, EndpointUnreachable):
@@ -138,17 +134,17 @@ class Bridge:
             self.error = self.error or problem
 
     def best(self) -> Document | None:
-        """The skill with the highest goal of those measured on all of validation; the earliest of equals."""
+        """Return the skill with the highest goal of those run on all of validation; the earliest of equals."""
         goals = {key: goal for key, skill in self.tried.items() if (goal := self._goal(skill)) is not None}
         return self.tried[max(goals, key=lambda key: goals[key])] if goals else None
 
     def perfect(self) -> bool:
-        """Whether a skill got all of the validation split right."""
+        """Return whether a skill has the best goal on all of validation."""
         most = self.engine.plan.goal.high * MICRO * self.engine.plan.optimize.samples * len(self._validation)
         return any(self._goal(skill) == most for skill in self.tried.values())
 
     async def close(self, *, cut: bool) -> None:
-        """Lets no thread go on, and waits for the rollouts that nobody waits for any more; `cut` cancels them."""
+        """Halt all threads, and wait for the rollouts in flight; `cut` cancels them."""
         self._closed = True
         tasks = list(self._flights.values())
         for task in tasks if cut else ():
@@ -192,15 +188,14 @@ class Bridge:
 
     def _unit(self, skill: Document, example: Example, sample: int) -> float | None:
         goal = self.engine.plan.goal
-        outcome = self.engine.rollouts.known(skill, example, sample)
-        cell = outcome.cells.get(goal.name) if outcome else None
-        if not isinstance(cell, Scored):
+        score = self.engine.rollouts.score(skill, example, goal.name, sample)
+        if score is None:
             return None
         span = goal.high - goal.low
-        return float((cell.value - goal.low * MICRO) / (span * MICRO)) if span else 1.0
+        return float((score - goal.low * MICRO) / (span * MICRO)) if span else 1.0
 
     def _goal(self, skill: Document) -> int | None:
-        """The sum over the validation split, the unmeasured at its worst; None where it was not run on all of it."""
+        """Return the sum over validation, unmeasured cells at worst; None if the skill was not run on all of it."""
         goal, total = self.engine.plan.goal, 0
         for example in self.engine.dataset.validation:
             for sample in range(self.engine.plan.optimize.samples):
@@ -212,32 +207,32 @@ class Bridge:
         return total
 
 
-# DSPy puts a sentence of its own in the place of an empty instruction.
+# DSPy replaces an empty instruction with its own sentence.
 EMPTY = "(this section is empty so far)"
 
 
 @dataclass(frozen=True, slots=True)
 class EditedDocument:
-    """A document with new texts. `problem` says which text a section cannot take, and then nothing was changed."""
+    """A skill with new texts, or the unchanged skill and the problem with one of them."""
 
     document: Document
     problem: str | None = None
 
 
 def open_sections(document: Document) -> tuple[Section, ...]:
-    """The sections that a method may write: trainable and slow ones. Frozen text is never shown as changeable."""
+    """Return the sections that a method may write: trainable and slow ones."""
     return tuple(section for section in document.sections if section.mode != "frozen")
 
 
 def section_texts(document: Document) -> dict[str, str]:
-    """The text of each open section by name."""
+    """Return the text of each open section by name."""
     return {section.name: section.body.strip() or EMPTY for section in open_sections(document)}
 
 
 def with_section_texts(initial: Document, texts: Mapping[str, str]) -> EditedDocument:
-    """The initial document with other texts; a text that did not change leaves its section as it is.
+    """Return the initial skill with other texts; an unchanged text leaves its section unchanged.
 
-    Nothing is cut: a text over its section's limit, or one that no section can hold, is a problem in words.
+    Texts are never truncated: one above its section's limit, or one that no section can contain, is a problem.
     """
     document, before = initial, section_texts(initial)
     for name, text in texts.items():
@@ -254,7 +249,7 @@ def with_section_texts(initial: Document, texts: Mapping[str, str]) -> EditedDoc
 
 
 def guidance(task: TaskPlan, document: Document, section: Section) -> str:
-    """What a method's optimizer model is told about a section beside its text: task, frozen parts, limit, form."""
+    """Describe a section for a method's optimizer model: task, frozen parts, limit and form."""
     lines = ["The instruction is one section of a longer skill text for this task:"]
     lines += [_field("input", field) for field in task.inputs]
     lines += [_field("output", field) for field in task.outputs]

@@ -13,7 +13,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.methods.bridge import SEARCH, open_sections, section_texts, with_section_texts
 from skillc.optimize.methods.peer import PROPOSE
 from skillc.optimize.methods.run import MethodResult
-from skillc.optimize.propose.cases import trajectory_view
+from skillc.optimize.propose.cases import trajectory_views
 from skillc.optimize.propose.prompting import Messages, SectionView, TrajectoryView, field_views, templates
 from skillc.optimize.propose.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
@@ -26,10 +26,10 @@ _PROMPTS = Path(__file__).parent / "prompts"
 
 
 async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodResult:
-    """The one rewrite. It sees the first batch of the run, each rollout as `sees` allows.
+    """Rewrite the sections once from the first batch of the run, with each rollout as far as `sees` allows.
 
     Raises:
-        SkillcError: the run cannot go on.
+        SkillcError: the run cannot continue.
     """
     plan = engine.plan
     batch = batches(engine.dataset.train, plan.optimize.batch, plan_seed=plan.data.seed, epoch=1)[0]
@@ -55,10 +55,8 @@ async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodR
 
 
 def _views(plan: Plan, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> list[TrajectoryView]:
-    """The rollouts that were measured: of the others nobody knows whether they failed."""
-    known = [(example, outcome) for example, outcome in zip(batch, outcomes, strict=True) if outcome.measured]
-    limit = plan.optimize.trajectory_limit
-    return [trajectory_view(plan, f"t{i}", *pair, limit=limit) for i, pair in enumerate(known, 1)]
+    measured = [(example, outcome) for example, outcome in zip(batch, outcomes, strict=True) if outcome.measured]
+    return trajectory_views(plan, measured, limit=plan.optimize.trajectory_limit)
 
 
 def one_shot_messages(
@@ -69,15 +67,7 @@ def one_shot_messages(
     best: str,
     first_decides: bool = False,
 ) -> Messages:
-    """Ask for new texts of all open sections.
-
-    Args:
-        task: inputs and outputs.
-        document: the skill, with its frozen sections.
-        trajectories: rollouts under it, right ones and wrong ones.
-        best: the goal's best score, as people write it.
-        first_decides: whether the target is told that of several rules that fit the first one decides.
-    """
+    """Ask for new texts of all open sections; `best` is the goal's best score, `first_decides` as in `Briefing`."""
     prompt = (
         templates(_PROMPTS)
         .get_template("one_shot.j2")

@@ -1,11 +1,11 @@
-"""One of DSPy's optimizers from start to end: on a thread of its own, silenced, and cut off where a cap says so."""
+"""Run one of DSPy's optimizers on its own thread, silenced, until it ends or a cap cuts it off."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from skillc.models.dspy_lm import RoleEngine, RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import stop_reason
-from skillc.optimize.methods.bridge import Bridge, Halt, section_texts
+from skillc.optimize.methods.bridge import Bridge, EditedDocument, Halt, section_texts
 from skillc.optimize.methods.run import MethodResult
 from skillc.optimize.propose.cases import trim, visible_answer, visible_feedback, visible_gold, visible_inputs
 from skillc.optimize.rollouts import Outcome
@@ -34,7 +34,7 @@ from skillc.program.names import field_names
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What an optimizer works with: the module, the examples, the two models, and how many rollouts run at once."""
+    """Inputs of an optimizer: the module, the examples, the two models, and the number of threads for rollouts."""
 
     bridge: Bridge
     student: Student
@@ -49,17 +49,12 @@ Peer = Callable[[Bench], Any]
 
 
 async def search(engine: Engine, initial: Document, client: Client, peer: Peer, most: int) -> MethodResult:
-    """The result of an optimizer, or the best skill that it had measured when it was cut off.
+    """Return the result of an optimizer, or the best skill that it had measured when it was cut off.
 
-    Args:
-        engine: after the baseline.
-        initial: the skill to start from.
-        client: the models.
-        peer: builds the optimizer and runs it, on a thread.
-        most: rollouts that it may make.
+    `peer` builds and runs the optimizer, with at most `most` rollouts.
 
     Raises:
-        SkillcError: the run cannot go on: a model refuses, a metric fails.
+        SkillcError: the run cannot continue: a model refuses, a metric fails.
     """
     bridge = Bridge(engine, initial, most)
     asking = AskingEngine(client, bridge)
@@ -68,8 +63,10 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
         student=Student(bridge),
         train=dspy_examples(engine.plan, engine.dataset.train),
         validation=dspy_examples(engine.plan, engine.dataset.validation),
-        optimizer=asking_lm(client, asking),
-        target=answering_lm(client),
+        # DSPy's own cache and retries are off.
+        optimizer=RoleLM(client.roles["optimizer"].plan.model, cache=False, num_retries=0, engine=asking),
+        # Some optimizers require the target's LM; rollouts do not use it.
+        target=make_lm(client, "target"),
         threads=max(2, engine.wave),
     )
     engine.observer.stage(engine.plan.optimize.method, most)
@@ -78,21 +75,22 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
         program, broken = await asyncio.to_thread(_run, peer, bench)
         cut = False
     except asyncio.CancelledError:
-        # The thread ends by itself, at its next question or rollout.
+        # The thread ends at its next question or rollout.
         bridge.halt(stop_reason(engine.observer))
     finally:
         await bridge.close(cut=cut)
     if bridge.error is not None:
         raise bridge.error
     if broken is not None:
-        engine.observer.note(f"{engine.plan.optimize.method} gave up: {broken}")
+        engine.observer.note(f"{engine.plan.optimize.method} failed: {broken}")
     if asking.unanswered:
-        engine.observer.note(f"{asking.unanswered} of {asking.calls} questions to the optimizer were not answered")
-    document, problem = document_of(bridge, program) if program is not None else (bridge.best() or initial, None)
+        engine.observer.note(f"{asking.unanswered} of {asking.calls} questions to the optimizer got no answer")
+    texts = Student.texts.fget(program) if program is not None else None  # type: ignore[attr-defined]
+    found = bridge.written(texts) if texts is not None else EditedDocument(bridge.best() or initial)
     return MethodResult(
-        document=document,
+        document=found.document,
         stopped=bridge.stopped or ("failed" if broken is not None else "method"),
-        problem=problem,
+        problem=found.problem,
         rollouts=bridge.rollouts,
         questions=asking.calls,
         tried=len(bridge.tried.keys() - {digest(initial)}),
@@ -100,7 +98,7 @@ async def search(engine: Engine, initial: Document, client: Client, peer: Peer, 
 
 
 def _run(peer: Peer, bench: Bench) -> tuple[Any, str | None]:
-    """The optimizer's module, or None and, where it failed by itself, what it said."""
+    """Return the optimizer's module, or None and its own error."""
     settings = {"lm": bench.target, "adapter": dspy.ChatAdapter(), "disable_history": True, "callbacks": []}
     try:
         with quiet(), dspy.context(**settings, track_usage=False, num_threads=bench.threads):
@@ -108,7 +106,7 @@ def _run(peer: Peer, bench: Bench) -> tuple[Any, str | None]:
     except Halt:
         return None, None
     except Exception as problem:
-        # An optimizer that a reached cap pulled the ground from under may say anything.
+        # After a reached cap, an error of the optimizer is a consequence.
         halted = bench.bridge.stopped is not None or bench.bridge.error is not None
         return None, None if halted else f"{type(problem).__name__}: {' '.join(str(problem).split())[:300]}"
 
@@ -117,16 +115,16 @@ _EXAMPLE = "skillc_example"
 
 
 class DspyExample(dspy.Example):  # type: ignore[misc]  # dspy has no types
-    """An example for DSPy; what a module is called with says which one it is, and its text does not."""
+    """An example for DSPy whose inputs carry its id, outside of its text."""
 
     def inputs(self) -> dspy.Example:
-        """The inputs, and the example's id beside them."""
+        """Return the inputs and the example's id."""
         plain = {name: value for name, value in self._store.items() if name in (self._input_keys or ())}
         return dspy.Example(**plain, **{_EXAMPLE: self._example_id})
 
 
 class Student(dspy.Module):  # type: ignore[misc]
-    """Answers by the loop's rollouts under the texts that its predictors carry."""
+    """Answer by the loop's rollouts under the texts of its predictors."""
 
     def __init__(self, bridge: Bridge) -> None:
         super().__init__()
@@ -139,11 +137,11 @@ class Student(dspy.Module):  # type: ignore[misc]
 
     @property
     def texts(self) -> dict[str, str]:
-        """The text of each section."""
+        """Return the text of each section."""
         return {name: predictor.signature.instructions for name, predictor in self.sections.items()}
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
-        """Answers one example; the prediction knows its score and its feedback."""
+        """Answer one example; the prediction carries its score and its feedback."""
         example = self.bridge.example(inputs[_EXAMPLE])
         plan, written = self.bridge.engine.plan, self.bridge.written(self.texts)
         if written.problem is not None:
@@ -155,18 +153,15 @@ class Student(dspy.Module):  # type: ignore[misc]
             values, feedback = _values(plan, outcome), feedback_of(plan, example, outcome, score)
         prediction = dspy.Prediction(**values)
         prediction._score, prediction._feedback = score, feedback
-        self._note(input_texts(plan, example), prediction)
+        if dspy.settings.trace is not None:
+            # Each section contributed to the answer.
+            inputs_ = input_texts(plan, example)
+            dspy.settings.trace.extend((predictor, dict(inputs_), prediction) for predictor in self.sections.values())
         return prediction
-
-    def _note(self, inputs: Mapping[str, str], prediction: dspy.Prediction) -> None:
-        """Writes into DSPy's trace that each section had its part in the answer."""
-        trace = dspy.settings.trace
-        if trace is not None:
-            trace.extend((predictor, dict(inputs), prediction) for predictor in self.sections.values())
 
 
 def dspy_examples(plan: Plan, examples: Sequence[Example]) -> list[DspyExample]:
-    """Examples for DSPy, with the right answers only where the program lets the optimizer see them."""
+    """Return examples for DSPy, with the right answers if the program lets the optimizer see them."""
     names = field_names(plan.task)
     found = []
     for example in examples:
@@ -181,13 +176,13 @@ def dspy_examples(plan: Plan, examples: Sequence[Example]) -> list[DspyExample]:
 
 
 def input_texts(plan: Plan, example: Example) -> dict[str, str]:
-    """The inputs under the names that the signature has for them, as texts, each trimmed."""
+    """Return the trimmed texts of the inputs, by their names in the signature."""
     names = field_names(plan.task)
     return {names[name]: text for name, text in visible_inputs(example, plan.optimize.trajectory_limit).items()}
 
 
 def plain_score(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> float:
-    """The metric for optimizers that want a number."""
+    """Metric for optimizers that require a number."""
     score: float = prediction._score
     return score
 
@@ -195,12 +190,12 @@ def plain_score(gold: Any, prediction: Any, trace: Any = None, pred_name: Any = 
 def score_with_feedback(
     gold: Any, prediction: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None
 ) -> Any:
-    """The metric for `dspy.GEPA`: the score with the feedback that the program lets it see."""
+    """Metric for `dspy.GEPA`: the score with the feedback that the program lets it see."""
     return dspy.Prediction(score=prediction._score, feedback=prediction._feedback)
 
 
 def feedback_of(plan: Plan, example: Example, outcome: Outcome, score: float) -> str:
-    """What a method may read about one rollout, as far as `sees` allows."""
+    """Describe one rollout for a method, as far as `sees` allows."""
     lines = [f"The score is {score:g}, where 0 is the worst and 1 the best."]
     said, gold = visible_feedback(plan, outcome), visible_gold(plan, example)
     if said:
@@ -224,17 +219,11 @@ def _unread(plan: Plan, text: str) -> dict[str, Any]:
     return {names[field.name]: text for field in plan.task.outputs}
 
 
-def document_of(bridge: Bridge, program: Any) -> tuple[Document, str | None]:
-    """The skill in a module that an optimizer gave back, and what is wrong with its texts."""
-    written = bridge.written(Student.texts.fget(program))  # type: ignore[attr-defined]
-    return written.document, written.problem
-
-
 _QUIET: ContextVar[bool] = ContextVar("skillc_quiet", default=False)
 
 
 class _QuietStream:
-    """A stream that drops what is written under `quiet`, and passes on all else, from other threads as well."""
+    """A stream that drops what is written under `quiet` and forwards the writes of other contexts."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -252,11 +241,11 @@ class _QuietStream:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silences what this context prints and draws, and DSPy's log, until it ends."""
+    """Drop the output and progress bars of this context, and DSPy's log."""
     log = logging.getLogger("dspy")
     level, streams, drawn = log.level, (sys.stdout, sys.stderr), tqdm.tqdm.__init__
 
-    # A bar that a cut-off optimizer leaves behind draws itself once more when it is collected, so none is made.
+    # Disable bars from the start: one that a cut-off optimizer leaves behind is drawn when it is collected.
     def without_bars(bar: Any, *arguments: Any, **options: Any) -> None:
         drawn(bar, *arguments, **({**options, "disable": True} if _QUIET.get() else options))
 
@@ -277,7 +266,7 @@ PROPOSE = "propose"
 
 
 class AskingEngine(RoleEngine):
-    """Numbers its calls, so that a question that comes again is not given the same reply for ever; a cap halts."""
+    """Number the calls, so that a repeated question can get another reply, and halt the method at a cap."""
 
     def __init__(self, client: Client, bridge: Bridge) -> None:
         super().__init__(client, "optimizer")
@@ -286,11 +275,11 @@ class AskingEngine(RoleEngine):
         self.unanswered = 0
 
     def complete(self, request: Request) -> Response:
-        """One reply.
+        """Return one reply.
 
         Raises:
-            Halt: a cap does not admit the call, or the run cannot go on.
-            CallFailed: no whole reply came; the optimizer goes on without.
+            Halt: a cap does not admit the call, or the run cannot continue.
+            CallFailed: no whole reply came; the optimizer continues without it.
         """
         self._bridge.check()
         self.calls += 1
@@ -306,13 +295,3 @@ class AskingEngine(RoleEngine):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> AskingEngine:
         return self
-
-
-def asking_lm(client: Client, engine: AskingEngine) -> RoleLM:
-    """The optimizer's LM; DSPy's own cache and retries are off."""
-    return RoleLM(client.roles["optimizer"].plan.model, cache=False, num_retries=0, engine=engine)
-
-
-def answering_lm(client: Client) -> RoleLM:
-    """The target's LM, for optimizers that want to be given one; rollouts do not use it."""
-    return make_lm(client, "target")

@@ -1,4 +1,4 @@
-"""Run another method before the same baseline, gates and verdict."""
+"""Run another method with the same baseline, gates and verdict as the loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillc.document.skill import Document, digest
 from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine, Position, SearchState, decision_record
-from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle_patch
+from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle
 from skillc.optimize.gate.gate import check_requires, is_hopeless
 from skillc.optimize.loop.baseline import baseline
 from skillc.optimize.loop.train import TrainResult, first_state
@@ -21,15 +21,15 @@ from skillc.optimize.schedule import batches
 
 @dataclass(frozen=True, slots=True)
 class MethodResult:
-    """The end of a method.
+    """The result of a method.
 
     Attributes:
-        document: its result; the initial skill where it found nothing better.
-        stopped: why it ended: `method` by itself, else a cap or a wish as in `Trained`, or `failed`.
-        problem: why its result is no skill of this program; then there is nothing to decide.
-        rollouts: that it made, those known before not counted.
-        questions: to the optimizer model.
-        tried: different skills that it measured.
+        document: its skill; the initial one if it found nothing better.
+        stopped: `method` if it finished, `failed`, or why it was stopped as in `TrainResult`.
+        problem: why its result is no skill of this program.
+        rollouts: new rollouts.
+        questions: questions to the optimizer model.
+        tried: distinct skills that it measured.
     """
 
     document: Document
@@ -55,13 +55,13 @@ def _method_named(name: str) -> Improve:
 
 
 async def train_by_method(engine: Engine, initial: Document, client: Client) -> TrainResult:
-    """What `loop.train` is for skillc's own method. The method's result is one decision, by the gates of the program.
+    """Train by the method of the plan, and decide its result once by the gates of the program.
 
-    A reached cap, the clock or Ctrl-C ends the method, and the best skill that it had measured whole is decided on.
+    If a cap, the clock or Ctrl-C ends the method, the result is the best skill that it had measured completely.
 
     Raises:
-        BudgetReached: the caps do not even admit the baseline.
-        PermanentFailure, MetricError, SkillcError: the run cannot go on; or the method's package is missing.
+        BudgetReached: the caps do not admit the baseline.
+        PermanentFailure, MetricError, SkillcError: the run cannot continue; or the method's package is missing.
     """
     improve = _method_named(engine.plan.optimize.method)
     engine, quarantined = await baseline(engine, initial)
@@ -74,7 +74,7 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
     try:
         found = await improve(engine, initial, client)
         stopped = found.stopped
-        # What a method reached before its model went away is no result: the same command finds it whole.
+        # An unreachable model interrupts the method: the same command repeats it to the end.
         state = state if stopped == DOWN else await _decided(engine, state, found)
     except ENDS as end:
         cut = cut_off(engine, state, end)
@@ -83,9 +83,9 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
 
 
 async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> SearchState:
-    """The state after the gates; a result that is no other skill is told as an empty step."""
+    """Return the state after the gates; a result equal to the initial skill is recorded as an empty step."""
     position = Position(1, 1, 1, kind=engine.plan.optimize.method)
-    shown: dict[str, JsonValue] = {
+    record: dict[str, JsonValue] = {
         "rollouts": found.rollouts,
         "questions": found.questions,
         "tried": found.tried,
@@ -93,9 +93,9 @@ async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> S
     same = digest(found.document) == digest(state.initial)
     if found.problem is not None or same:
         return _empty(
-            engine, state, position, found.problem or "nothing better than the initial skill was found", shown
+            engine, state, position, found.problem or "nothing better than the initial skill was found", record
         )
-    # A gate that reads the batch is decided on the run's first one.
+    # Gates on the batch read the first one of the run.
     batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
     on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan.gates, slow=False))
     if on_batch and found.stopped in ("interrupted", "time"):
@@ -106,12 +106,12 @@ async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> S
     texts: dict[str, JsonValue] = {
         name: text for name, text in section_texts(found.document).items() if text != section_texts(state.initial)[name]
     }
-    patch = Patch((), found.document, {**shown, "sections": texts})
-    return await settle_patch(engine, state, patch, batch if on_batch else (), position)
+    patch = Patch((), found.document, {**record, "sections": texts})
+    return await settle(engine, state, [patch], batch if on_batch else (), position)
 
 
 def _empty(
-    engine: Engine, state: SearchState, position: Position, why: str, shown: Mapping[str, JsonValue]
+    engine: Engine, state: SearchState, position: Position, why: str, record: Mapping[str, JsonValue]
 ) -> SearchState:
-    engine.observer.decided({**decision_record(state, position, result="empty", reason=why), **shown})
+    engine.observer.decided({**decision_record(state, position, result="empty", reason=why), **record})
     return replace(state, decisions=state.decisions + 1)

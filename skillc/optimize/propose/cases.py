@@ -31,7 +31,7 @@ _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 def trajectory_view(
     plan: Plan, tag: str, example: Example, outcome: Outcome, *, limit: int | None, right: Outcome | None = None
 ) -> TrajectoryView:
-    """One rollout, its texts trimmed to `limit` tokens each, or whole with None; `right` is another one, if any."""
+    """Return one rollout with texts of at most `limit` tokens; `right` is a successful rollout of the same example."""
     goal = outcome.cells[plan.goal.name]
     return TrajectoryView(
         tag=tag,
@@ -53,7 +53,7 @@ def trajectory_views(
     letter: str = "t",
     right: Mapping[str, Outcome] = MappingProxyType({}),
 ) -> list[TrajectoryView]:
-    """Rollouts under the tags `t1`, `t2` and so on, or with another letter; `right` as in `trajectory_view`, by id."""
+    """Return rollouts with the tags `t1`, `t2`, or another letter; `right` as in `trajectory_view`, by id."""
     return [
         trajectory_view(plan, f"{letter}{i}", example, outcome, limit=limit, right=right.get(example.id))
         for i, (example, outcome) in enumerate(pairs, 1)
@@ -66,40 +66,40 @@ def _steps(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
 
 
 def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]]) -> dict[str, str]:
-    """The examples' ids by the tags that `trajectory_views` gives them."""
+    """Return the examples' ids by the tags of `trajectory_views`."""
     return {f"t{i}": example.id for i, (example, _) in enumerate(pairs, 1)}
 
 
 def _only_answers(outcome: Outcome) -> bool:
-    """Whether a reply holds the answer and, beside the markers of its fields, nothing else."""
+    """Return whether a reply contains nothing but the answer and the markers of its fields."""
     values = [_shown(value) for value in outcome.answer.values()] if outcome.answer is not None else []
     return _MARKER.sub("", outcome.reply).split() == " ".join(values).split()
 
 
 def visible_inputs(example: Example, limit: int | None) -> dict[str, str]:
-    """The example's inputs as texts, each trimmed."""
+    """Return the example's inputs as trimmed texts."""
     return {name: trim(_shown(value), limit) for name, value in example.inputs.items()}
 
 
 def visible_answer(plan: Plan, outcome: Outcome, limit: int | None) -> str:
-    """What the target answered; its reply where no answer could be read from it, unless trajectories are withheld."""
+    """Return the target's answer; its reply if no answer is readable, unless trajectories are withheld."""
     if outcome.answer is not None:
         return trim(_shown(outcome.answer), limit)
     return trim(outcome.reply, limit) if "trajectory" in plan.optimize.sees else "(no answer could be read)"
 
 
 def visible_gold(plan: Plan, example: Example) -> str | None:
-    """The right answer, None where the program withholds it."""
+    """Return the right answer, None if the program withholds it."""
     return _shown(example.gold) if "gold" in plan.optimize.sees else None
 
 
 def visible_feedback(plan: Plan, outcome: Outcome) -> str | None:
-    """The metrics' feedback, None where the program withholds it. Where it withholds gold, theirs does not tell it."""
+    """Return the metrics' feedback, None if the program withholds it."""
     return outcome.feedback if "feedback" in plan.optimize.sees else None
 
 
 def _shown(value: object) -> str:
-    """A value as a reader wants it: the bare text of a single answer, JSON of anything larger."""
+    """Write a value: the bare text of a single answer, JSON of anything larger."""
     if isinstance(value, str):
         return value
     if hasattr(value, "items"):
@@ -111,7 +111,7 @@ def _shown(value: object) -> str:
 
 
 def first_sentences(text: str, limit: int) -> str:
-    """The first sentences of a text that fit into `limit` tokens together; the first one in any case."""
+    """Return the first sentences of a text within `limit` tokens, at least one."""
     first, *more = re.split(r"(?<=[.!?;])\s+", " ".join(text.split()))
     for sentence in more:
         if count_tokens(longer := f"{first} {sentence}") > limit:
@@ -121,13 +121,13 @@ def first_sentences(text: str, limit: int) -> str:
 
 
 def shorten(text: str, characters: int) -> str:
-    """The beginning of a text on one line, cut behind a word."""
+    """Return the beginning of a text on one line, cut after a word."""
     line = " ".join(text.split())
     return line if len(line) <= characters else f"{line[:characters].rsplit(' ', 1)[0]} …"
 
 
 def trim(text: str, limit: int | None) -> str:
-    """A text of at most about `limit` tokens: its beginning and its end, with a note of what is left out."""
+    """Shorten a text to about `limit` tokens: its beginning and its end, with a note of the omission."""
     if limit is None or len(text) <= limit:
         return text
     tokens = count_tokens(text)
@@ -141,7 +141,7 @@ T = TypeVar("T")
 
 
 def briefing(engine: Engine, state: SearchState) -> Briefing:
-    """The shared part of a prompt: the same for all reflections of a step, so that a prefix cache hits."""
+    """Return the shared part of a prompt, the same for all reflections of a step, so that a prefix cache hits."""
     sections = [
         SectionView(section.name, section.mode, section.limit, section.tokens)
         for section in state.incumbent.sections
@@ -163,9 +163,9 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
 
 
 def rejected_lines(skill: Document, entries: Sequence[RejectedEdit]) -> list[str]:
-    """The rejected-edit buffer as a prompt shows it, oldest first: the newest entries that fit, each whole.
+    """Return the newest entries of the rejected-edit buffer that fit in a prompt, oldest first.
 
-    What was put aside once and is in the skill now is left out.
+    Edits that are in the skill now are skipped.
     """
     present = {f"add to {section.name}: {rule.text}" for section in skill.sections for rule in section.rules}
     lines = [f"{' '.join(entry.text.split())} ({entry.reason})" for entry in entries if entry.text not in present]
@@ -173,36 +173,36 @@ def rejected_lines(skill: Document, entries: Sequence[RejectedEdit]) -> list[str
 
 
 def recent_effects(state: SearchState) -> list[CandidateEffect]:
-    """What the last candidates did, as a prompt shows it: the newest that fit, each whole."""
+    """Return the newest effects of candidates that fit in a prompt."""
     every = [*([state.memory.again] if state.memory.again else []), *state.memory.effects]
     return take_fitting(every, lambda effect: effect.tokens, EFFECTS_LIMIT)
 
 
 def take_fitting(entries: Sequence[T], size: Callable[[T], int], limit: int) -> list[T]:
-    """The first entries that fit into so many tokens together."""
+    """Return the first entries within `limit` tokens."""
     sums = accumulate(map(size, entries))
     return [entry for entry, used in zip(entries, sums, strict=True) if used <= limit]
 
 
 Measured = tuple[Example, Outcome]
 
-# Of an answer, what tells it from others; and how many right answers a table may have before it says nothing.
+# Tokens of an answer that distinguish it, and the most right answers of a useful confusion table.
 _ANSWER = 40
 _MOST_ANSWERS = 40
 _A_CASE = 12
-# With fewer failures all are shown, and none is left to judge by; else one of so many is held out.
+# The fewest failures of which some are held out, and the share: one of so many.
 _LEAST_TO_SPLIT = 6
 _HELD_OUT = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ConfusionRow:
-    """A row of the confusion table: the answers given where one answer is right.
+    """A row of the confusion table.
 
     Attributes:
         gold: the right answer.
-        right: how many cases came out right.
-        wrong: other answers with how often they were given, the most frequent first.
+        right: the number of successes.
+        wrong: wrong answers with their counts, the most frequent first.
     """
 
     gold: str
@@ -211,11 +211,7 @@ class ConfusionRow:
 
 
 def failures_of(plan: Plan, measured: Iterable[Measured]) -> list[Measured]:
-    """The cases that were measured and fell short, related ones together.
-
-    Those with the same right and the same given answer are one group; the largest group comes first, equals in the
-    order of their first case.
-    """
+    """Return the measured failures, grouped by right and given answer, the largest group first."""
     groups: dict[tuple[str | None, str], list[Measured]] = {}
     for example, outcome in measured:
         if is_failure(plan, outcome):
@@ -225,9 +221,9 @@ def failures_of(plan: Plan, measured: Iterable[Measured]) -> list[Measured]:
 
 
 def held_out(failures: Sequence[Measured], ordinal: int = 0) -> list[Measured]:
-    """The failures that an author is not shown, so that they can judge what it writes: a third, none of a few.
+    """Return the failures that an author does not see, so that they can judge its edits: a third, none of a few.
 
-    Of failures in the order of `failures_of`, a third of each group; which third follows from the ordinal.
+    Of failures in the order of `failures_of`, it is a third of each group, which depends on the ordinal.
     """
     if len(failures) < _LEAST_TO_SPLIT:
         return []
@@ -235,7 +231,7 @@ def held_out(failures: Sequence[Measured], ordinal: int = 0) -> list[Measured]:
 
 
 def successful_reruns(engine: Engine, skill: Document, pairs: Iterable[Measured]) -> dict[str, Outcome]:
-    """By failure, another rollout of the same example under the same skill that came out right."""
+    """Return a successful rollout of the same example under the same skill, by failure."""
     found = {}
     for example, _ in pairs:
         for sample in range(1, engine.plan.optimize.samples):
@@ -247,12 +243,12 @@ def successful_reruns(engine: Engine, skill: Document, pairs: Iterable[Measured]
 
 
 def successes_of(plan: Plan, measured: Iterable[Measured]) -> list[Measured]:
-    """The cases that were measured and came out right, in their order."""
+    """Return the measured successes, in order."""
     return [(example, outcome) for example, outcome in measured if is_failure(plan, outcome) is False]
 
 
 def confusion(plan: Plan, measured: Iterable[Measured]) -> list[ConfusionRow]:
-    """How often which answer was given, by right answer; empty where gold is withheld or has too many values."""
+    """Count the given answers by right answer; empty if gold is withheld or has too many values."""
     table: dict[str, Counter[str | None]] = {}
     for example, outcome in measured:
         gold, failed = visible_gold(plan, example), is_failure(plan, outcome)
@@ -271,9 +267,9 @@ def confusion(plan: Plan, measured: Iterable[Measured]) -> list[ConfusionRow]:
 def near_successes(
     engine: Engine, failures: Sequence[Measured], rights: Sequence[Measured], count: int
 ) -> list[Measured]:
-    """At most `count` of the right cases: for each failure in turn the nearest of each kind that it has.
+    """Choose at most `count` successes that show where a rule ends: for each failure in turn the nearest of each kind.
 
-    The kinds are: right with the failure's own right answer, right with the answer that it was given, any other.
+    The kinds are: the failure's right answer, its given answer, any other.
     """
     plan = engine.plan
     by_id = {example.id: (example, outcome) for example, outcome in rights}
@@ -292,9 +288,9 @@ def near_successes(
 
 
 def further_examples(engine: Engine, shown: Iterable[str], limit: int) -> list[Example]:
-    """Training examples beside those that are shown, as many as fit into `limit` tokens; none where gold is withheld.
+    """Choose further training examples within `limit` tokens; none if gold is withheld.
 
-    They take turns by right answer, so that rare answers are among them, in an order drawn by the seed.
+    They take turns by right answer, so that rare answers are included, in an order drawn by the seed.
     """
     plan, there = engine.plan, set(shown)
     if "gold" not in plan.optimize.sees:
@@ -315,24 +311,24 @@ def further_examples(engine: Engine, shown: Iterable[str], limit: int) -> list[E
     return chosen
 
 
-# Failures that are remembered, as a multiple of those that one step takes in.
+# Remembered failures, as a multiple of those replayed in one step.
 _REMEMBERED = 10
 TIMES_UNEXPLAINED = 2
 
 
 def failures_to_replay(engine: Engine, state: SearchState, batch: Sequence[Example]) -> tuple[Example, ...]:
-    """Up to `replay` remembered failures that are not in the batch, the latest first."""
+    """Return up to `replay` remembered failures outside of the batch, the latest first."""
     left_out = {example.id for example in batch} | abandoned_examples(state)
     return tuple(e for e in state.memory.failures if e.id not in left_out)[: engine.plan.optimize.replay]
 
 
 def abandoned_examples(state: SearchState) -> set[str]:
-    """Ids of the examples for which authors found no rule so often that nobody is asked again."""
+    """Return the ids of the examples for which authors found no rule too often."""
     return {name for name, times in state.counters.unexplained.items() if times >= TIMES_UNEXPLAINED}
 
 
 def remember_failures(engine: Engine, state: SearchState, batch: Sequence[Example]) -> SearchState:
-    """The state that remembers which examples of a batch its incumbent fails, and forgets those that came right."""
+    """Remember the failures of the incumbent in a batch, and forget its successes."""
     here = {example.id for example in batch}
     earlier = [example for example in state.memory.failures if example.id not in here]
     latest = (*failing_examples(engine, state.incumbent, batch), *earlier)

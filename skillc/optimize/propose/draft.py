@@ -1,8 +1,8 @@
-"""Drafts: sections written anew from cases, tried on cases that their author did not see, and revised.
+"""Drafts: rewrite sections from cases, try them on cases unseen by their author, and revise the best.
 
-A draft is taken as the edits that it amounts to, rule by rule, so that limits, trust regions, history and the
-rejected-edit buffer treat it as any other candidate. Of several drafts of a step, the one that did best on its unseen
-cases is revised once, by what came of its trial, and goes to the gates.
+A draft is converted to edits rule by rule, so that limits, trust regions, history and the rejected-edit buffer treat
+it as any other candidate. Of several drafts of a step, the best on its unseen cases is revised once with the results
+of its trial, and goes to the gates.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ _ANALYSIS = 120
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """A draft, and what it did on cases that its author did not see.
+    """A draft with its trial on cases unseen by its author.
 
     Attributes:
-        edits: what it amounts to, against the incumbent.
+        edits: against the incumbent.
         text: the incumbent with these edits.
         shown: the cases that it was written from.
-        failures: unseen failures of the incumbent on which it was tried.
-        rights: unseen cases that the incumbent gets right, on which it was tried.
-        cured, broke: ids of those that came out better and worse.
-        unexplained: ids of the cases that its author found no rule for.
-        analysis: what decides the answers, in its author's words.
+        failures: unseen failures of the incumbent in the trial.
+        rights: unseen successes of the incumbent in the trial.
+        cured, broke: ids of the improved and worsened cases.
+        unexplained: ids of the cases without a rule.
+        analysis: its author's explanation of the answers.
     """
 
     edits: tuple[Edit, ...]
@@ -75,12 +75,12 @@ class SkillDraft:
 
     @property
     def worth(self) -> Fraction:
-        """Cured less broken, as a share of the unseen cases; 0 where there were none."""
+        """Cured less broken, as a share of the unseen cases."""
         tried = len(self.failures) + len(self.rights)
         return Fraction(len(self.cured) - len(self.broke), tried) if tried else Fraction(0)
 
     def trial(self) -> dict[str, JsonValue]:
-        """What the history tells of the trial."""
+        """Return values of the trial for the history."""
         return {
             "tokens": tokens(self.text),
             "cured": len(self.cured),
@@ -92,20 +92,14 @@ class SkillDraft:
 
 @dataclass(frozen=True, slots=True)
 class DraftResult:
-    """What the drafts of a step gave: the candidate, None where there was none, and the cases that nothing explains."""
+    """The candidate of a step's drafts, if any, and the cases without a rule."""
 
     patch: Patch | None
     unexplained: tuple[str, ...] = ()
 
 
 async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position) -> DraftResult:
-    """The candidate of a step that is written from the cases of its batch.
-
-    Args:
-        engine: the surroundings.
-        state: its incumbent is what is written anew.
-        measured: the step's batch under the incumbent.
-        position: where in the run.
+    """Draft a candidate from the measured batch of a step.
 
     Raises:
         BudgetReached, PermanentFailure: from the models.
@@ -113,7 +107,9 @@ async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured]
     failures, rights = failures_of(engine.plan, measured), successes_of(engine.plan, measured)
     if all(example.id in state.counters.unexplained for example, _ in failures):
         return DraftResult(None)
-    writers = [_Writer(engine, state, measured, failures, rights, position, k) for k in range(_count(engine, failures))]
+    # One draft is enough if each would see all failures.
+    count = engine.plan.optimize.drafts if held_out(failures) else 1
+    writers = [_Writer(engine, state, measured, failures, rights, position, k) for k in range(count)]
     engine.observer.stage("draft", len(writers))
     written = [each for each in await gather([writer.write() for writer in writers]) if each is not None]
     distinct = list({digest(each.text): each for each in reversed(written)}.values())[::-1]
@@ -122,24 +118,18 @@ async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured]
         return DraftResult(None)
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
     final = await writers[0].revise(best)
-    told: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
+    trials: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     # Once for each author, because two of them are enough to leave a case out.
     unexplained = tuple(name for each in written for name in dict.fromkeys(each.unexplained))
     unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
     edits = first_fitting(engine, state, final.edits) or final.edits
-    return DraftResult(
-        _patch(state, replace(final, edits=edits), told, best.text, revised=final is not best), unexplained
-    )
+    patch = _patch(state, replace(final, edits=edits), trials, best.text, revised=final is not best)
+    return DraftResult(patch, unexplained)
 
 
-def _count(engine: Engine, failures: Sequence[Measured]) -> int:
-    """Where all failures are shown to each draft, nothing tells the drafts apart, so that one is enough."""
-    return engine.plan.optimize.drafts if held_out(failures) else 1
-
-
-def _patch(state: SearchState, final: SkillDraft, told: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
+def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
     document, edits = apply_and_report(state.incumbent, final.edits)
-    shown: dict[str, JsonValue] = {"maker": "draft", "drafts": told, "revised": revised, "edits": edits}
+    record: dict[str, JsonValue] = {"maker": "draft", "drafts": trials, "revised": revised, "edits": edits}
     trial = ""
     if final.failures or final.rights:
         trial = (
@@ -149,11 +139,11 @@ def _patch(state: SearchState, final: SkillDraft, told: list[JsonValue], tried: 
     text = f"a draft of {tokens(document)} tokens{trial}"
     text += f"; its analysis: {first_sentences(final.analysis, _ANALYSIS)}" if final.analysis else ""
     changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
-    return Patch(final.edits, document, shown, text, trial=changes, tried=tried, whole=True)
+    return Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True)
 
 
 async def _tried(engine: Engine, state: SearchState, drafts: Sequence[SkillDraft]) -> list[SkillDraft]:
-    """The drafts with what they did on their unseen cases; one that was not measured there counts as unmoved."""
+    """Try the drafts on their unseen cases; an unmeasured case counts as unchanged."""
     cells = sum(len(each.failures) + len(each.rights) for each in drafts)
     if cells:
         engine.observer.stage("screen", cells)
@@ -172,7 +162,7 @@ async def _tried(engine: Engine, state: SearchState, drafts: Sequence[SkillDraft
 
 
 class _Writer:
-    """One author: the cases that it sees, and those that it does not see."""
+    """One author, with the cases that it sees and those held out."""
 
     def __init__(
         self,
@@ -197,7 +187,7 @@ class _Writer:
         self._sections = writable_sections(engine, state.incumbent)
 
     async def write(self) -> SkillDraft | None:
-        """A draft from the cases that are shown, None where the optimizer gave none that fits."""
+        """Write a draft from the visible cases, None if the optimizer gave no valid one."""
         plan = self._engine.plan
         otherwise = successful_reruns(self._engine, self._state.incumbent, self._seen)
         wrong, right = self._views("t", self._seen, otherwise), self._views("k", self._right)
@@ -230,7 +220,7 @@ class _Writer:
         )
 
     async def revise(self, best: SkillDraft) -> SkillDraft:
-        """The draft after its author saw what it did; the draft itself where nothing failed."""
+        """Revise a draft by the results of its trial, if there were failures."""
         engine, plan = self._engine, self._engine.plan
         trial = [(e, o) for e in (*best.failures, *best.rights) if (o := engine.rollouts.known(best.text, e))]
         failed = failures_of(plan, trial)
@@ -285,7 +275,7 @@ class _Writer:
         return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter, right=right)
 
     def _by_answer(self, examples: Sequence[Example]) -> list[Example]:
-        """The examples, those with the same right answer together."""
+        """Group examples by right answer."""
         return sorted(examples, key=lambda example: visible_gold(self._engine.plan, example) or "")
 
     def _cases(self, examples: Sequence[Example], skill: Document) -> list[CaseView]:
@@ -310,7 +300,7 @@ def _named(reply: RewriteReply, failures: Sequence[Measured], cases: Sequence[Ex
 
 
 def _edits_between(before: Document, after: Document, sections: Sequence[str]) -> tuple[Edit, ...] | None:
-    """The edits that turn some sections of one document into those of another; None where the document refuses."""
+    """Return the edits that turn some sections of one skill into those of another; None if one is refused."""
     edits: list[Edit] = []
     document = before
     for name in sections:

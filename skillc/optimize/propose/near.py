@@ -1,4 +1,4 @@
-"""Examples and texts that read alike, by BM25 over their words (Robertson and Zaragoza 2009; `bm25s`)."""
+"""Find similar examples and texts by BM25 over their words (Robertson and Zaragoza 2009; `bm25s`)."""
 
 from __future__ import annotations
 
@@ -13,27 +13,20 @@ from skillc.json_values import as_text
 from skillc.outcomes import Example
 
 _WORD = re.compile(r"\w+")
-# BM25 gives single precision: what differs less than this is a tie.
+# BM25 scores have single precision: smaller differences are ties.
 _DIGITS = 4
 
 
 class Near:
-    """Finds the examples of one split whose inputs read most like those of an example. Makes no calls.
-
-    Args:
-        examples: the split. The index is made at the first question.
-    """
+    """An index of the inputs of one split, built at its first use."""
 
     def __init__(self, examples: Sequence[Example]) -> None:
         self._examples = tuple(examples)
 
     def to(self, example: Example, count: int, *, among: Collection[str]) -> list[Example]:
-        """At most `count` examples, the nearest first; ties in the order of the split.
+        """Return at most `count` other examples, the nearest first; ties in the order of the split.
 
-        Args:
-            example: what they shall be near; never among them.
-            count: how many.
-            among: ids of the examples that may be found.
+        `among` contains the ids of the examples to search.
         """
         if count <= 0 or not among:
             return []
@@ -52,11 +45,11 @@ class Near:
 
 
 class Alike:
-    """How much of each of some texts is in another text. Makes no calls.
+    """The share of each of some texts that another text contains.
 
     Args:
-        texts: what is looked for.
-        beside: more of the same kind. Words that many texts of the two have count little.
+        texts: the texts.
+        beside: more of the same kind, to weight words: frequent ones count little.
     """
 
     def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:
@@ -65,7 +58,7 @@ class Alike:
         self._whole = [float(self._index.get_scores(each)[i]) if each else 0.0 for i, each in enumerate(said)]
 
     def within(self, text: str) -> list[float]:
-        """For each of the texts, the share of its score that the other text reaches: 0 to 1."""
+        """Return, for each of the texts, the share of its score that the other text reaches: 0 to 1."""
         words = _said(text)
         reached = self._index.get_scores(words) if words and self._index is not None else self._whole
         shares = zip(reached, self._whole, strict=False)
@@ -73,14 +66,13 @@ class Alike:
 
 
 def _said(text: str) -> list[str]:
-    """The words of a text, each once, but those that every English text has."""
+    """Return the distinct words of a text without English stop words."""
     from bm25s.stopwords import STOPWORDS_EN
 
     return [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in STOPWORDS_EN]
 
 
 def _index_of(texts: Sequence[Sequence[str]]) -> Any:
-    """None where there is no word at all."""
     import bm25s
 
     if not any(texts):

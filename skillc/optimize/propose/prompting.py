@@ -1,11 +1,11 @@
-"""The messages of every optimizer call, from jinja2 templates and frozen views.
+"""Render the messages of every optimizer call from jinja2 templates and frozen views.
 
-A prompt is a system message that is the same for all stages of a program, then one user message: what all calls of a
-step share comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix
-cache hits.
+A prompt is a system message, the same for all stages of a program, and one user message. What all calls of a step
+share comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix cache
+hits.
 
-Structure is XML-like tags. Data can't forge it: `fence` escapes the `<` of anything that looks like one of our tags,
-and nothing else, so that texts stay as they are. Templates are never rendered twice, so braces in data mean nothing.
+Prompts are structured by XML-like tags. Data cannot forge them: `fence` escapes the `<` of anything that looks like a
+tag, and nothing else. Templates are never rendered twice, so braces in data have no effect.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 
 
 def fence(text: str) -> str:
-    """A text that can stand inside our tags: `<` before a tag name of ours becomes `&lt;`, all else stays.
+    """Escape a text for use within tags: `<` before a tag name becomes `&lt;`.
 
-    A literal `&lt;` becomes `&amp;lt;`, so that the map can be undone.
+    A literal `&lt;` becomes `&amp;lt;`, so that escaping can be reversed.
     """
     return _TAG.sub("&lt;", _ESCAPED.sub(r"&amp;\1lt;", text))
 
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryView:
-    """One rollout as a reflection sees it; None is what the program withholds.
+    """One rollout in a prompt; None is what the program withholds.
 
     Attributes:
         tag: its name in the prompt and in `cures`, such as `t1`.
         inputs: by field name.
-        answer: what the target answered.
+        answer: the target's.
         gold: the right answer.
         feedback: the metric's.
-        trajectory: what the target wrote on its way from input to answer, trimmed.
-        score: of the goal, for people, such as `0` or `0.5`.
-        otherwise: what the target wrote and answered in another rollout, which came out right.
+        trajectory: the target's trimmed text from input to answer.
+        score: the goal's, for people, such as `0` or `0.5`.
+        otherwise: trajectory and answer of another rollout, which succeeded.
     """
 
     tag: str
@@ -79,7 +79,7 @@ class TrajectoryView:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A training example with its right answer; `right` is None where the target was not run on it."""
+    """A training example with its right answer; `right` is None if the target was not run on it."""
 
     tag: str
     inputs: Mapping[str, str]
@@ -89,7 +89,7 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True)
 class HitView:
-    """A trajectory in the answer to a lookup: which part of it, and a few words of that part."""
+    """A trajectory in the answer to a lookup: the number of a part, and a few words of it."""
 
     tag: str
     part: int
@@ -100,7 +100,7 @@ class HitView:
 
 @dataclass(frozen=True, slots=True)
 class SectionView:
-    """A section that may be edited. `limit` and `used` in tokens; `mode` is `trainable` or `slow`."""
+    """An editable section. `limit` and `used` are tokens; `mode` is `trainable` or `slow`."""
 
     name: str
     mode: str
@@ -110,7 +110,7 @@ class SectionView:
 
 @dataclass(frozen=True, slots=True)
 class PatchView:
-    """The edits of one reader, who saw `failures` or `successes`, and what it said of them."""
+    """The edits of one reflection on `failures` or `successes`, and its summary."""
 
     kind: Kind
     summary: str
@@ -119,12 +119,7 @@ class PatchView:
 
 @dataclass(frozen=True, slots=True)
 class EditView:
-    """An edit as the model sees it, with the screen's counts; None where it was not tried.
-
-    Attributes:
-        cured: how many of the `tried` failures it cured.
-        broke: how many of the `near` right cases it broke.
-    """
+    """An edit in a prompt, with the screen's counts: `cured` of `tried` failures, `broke` of `near` successes."""
 
     edit: ProposedEdit
     cured: int | None = None
@@ -135,16 +130,16 @@ class EditView:
 
 @dataclass(frozen=True, slots=True)
 class PairView:
-    """One example under the epoch's first and last skill.
+    """One example under the epoch's first and last skill; None is what the program withholds.
 
     Attributes:
         tag: its name in the prompt.
-        kind: what became of it.
+        kind: how its result changed.
         inputs: by field name.
         before: the first skill's answer.
         after: the last skill's answer.
-        gold: the right answer, None where it is withheld.
-        feedback: on the last answer, None where it is withheld.
+        gold: the right answer.
+        feedback: on the last answer.
     """
 
     tag: str
@@ -163,8 +158,8 @@ class DecisionView:
     Attributes:
         step: its number.
         accepted: whether the skill changed.
-        edits: each edit with its op, and what became of it, in words; empty where nothing is known.
-        outcome: how it went, in words.
+        edits: each edit and its fate, in words.
+        outcome: the decision, in words.
     """
 
     step: int
@@ -175,17 +170,17 @@ class DecisionView:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What all prompts share.
+    """The shared part of all prompts.
 
     Attributes:
-        skill: the skill with rule ids and rationales; the draft itself where it is to be revised.
+        skill: the skill, or the draft to revise, with rule ids and rationales.
         task: inputs and outputs.
-        sections: the sections that may be edited, with their limits.
+        sections: the editable sections.
         meta: the optimizer's own memory.
-        rejected: edits that were tried and why they failed, a line each.
-        knowledge: what the optimizer may write from.
-        last: what the last candidates did on training cases, the newest first; reflections and drafts show it.
-        first_decides: whether the target is told that of several rules that fit the first one decides.
+        rejected: rejected edits with the reason, a line each.
+        knowledge: whether the optimizer may use its own knowledge.
+        last: effects of the last candidates on training cases, the newest first, for reflections and drafts.
+        first_decides: whether the target's prompt tells that the first of several fitting rules decides.
     """
 
     skill: str
@@ -200,19 +195,19 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class ReflectRequest:
-    """What one reflection is asked.
+    """The request of one reflection.
 
     Attributes:
-        kind: which trajectories these are.
+        kind: of the trajectories.
         trajectories: one minibatch.
-        edit_budget: the most edits that the reply may hold.
-        right: near cases that are right, beside failures.
-        confusion: what was answered, by right answer.
-        kept_back: whether there are failures that no prompt of the step shows.
-        lapses: whether failures are to be classed as defects of the skill or lapses in following it.
-        rule_counts: whether rules are to be marked as helpful and harmful.
-        lookups: how many questions may be asked of the trajectories; then their steps are not shown.
-        others: how many more trajectories of the batch may be looked up.
+        edit_budget: the most edits of the reply.
+        right: near successes for contrast with failures.
+        confusion: the answers by right answer.
+        kept_back: whether some failures are held out of all prompts of the step.
+        lapses: whether to classify failures as defects of the skill or lapses in following it.
+        rule_counts: whether to mark rules as helpful and harmful.
+        lookups: the most lookups in the trajectories, whose steps are omitted then.
+        others: the number of further trajectories for lookups.
     """
 
     kind: Kind
@@ -229,17 +224,17 @@ class ReflectRequest:
 
 @dataclass(frozen=True, slots=True)
 class DraftRequest:
-    """What the author of a draft is asked, from cases rather than from edits.
+    """The request of a draft, which is written from cases instead of edits.
 
     Attributes:
-        written: names of the sections that the reply shall hold.
-        wrong: cases that came out wrong, related ones together.
-        right: cases that came out right.
+        written: names of the sections to write.
+        wrong: failures, related ones together.
+        right: successes.
         cases: further training examples with their right answers.
-        confusion: what was answered, by right answer.
-        kept_back: whether there are failures that the prompt does not show.
-        mostly_right: whether the target got most cases of the batch right.
-        tried: whether the skill is a draft, and `wrong` and `right` are cases on which it was tried.
+        confusion: the answers by right answer.
+        kept_back: whether some failures are held out of the prompt.
+        mostly_right: whether most cases of the batch are successes.
+        tried: whether the skill is a draft, and `wrong` and `right` are the cases of its trial.
     """
 
     written: Sequence[str]
@@ -253,7 +248,7 @@ class DraftRequest:
 
 
 def reflect_messages(brief: Briefing, request: ReflectRequest) -> Messages:
-    """Ask for edits that cure failures, or keep what works."""
+    """Ask for edits that cure failures, or preserve successes."""
     return _render("reflect", brief, **_values(request))
 
 
@@ -265,15 +260,7 @@ def aggregate_messages(
     edit_budget: int,
     cases: Sequence[TrajectoryView] = (),
 ) -> Messages:
-    """Ask for one patch out of several.
-
-    Args:
-        brief: what all prompts share.
-        patches: in the order of the minibatches; `cures` hold tags of cases.
-        most: the most edits that the reply may hold.
-        edit_budget: the most edits that the step will make.
-        cases: what the edits cite, as many as fit.
-    """
+    """Ask to merge the patches of several minibatches into one of at most `most` edits; `cases` are those they cite."""
     rows = [(each.kind, each.summary, [_edit_json(EditView(edit)) for edit in each.edits]) for each in patches]
     return _render("aggregate", brief, patches=rows, most=most, edit_budget=edit_budget, trajectories=cases)
 
@@ -285,13 +272,13 @@ def budget_messages(brief: Briefing, *, edits: Sequence[EditView], most: int) ->
 
 
 def rewrite_messages(brief: Briefing, *, edits: Sequence[EditView], rewritten: Sequence[str]) -> Messages:
-    """Ask for the sections `rewritten` written anew, so that they do what the chosen edits suggest."""
+    """Ask to rewrite the sections `rewritten`, so that they do what the chosen edits suggest."""
     named = _with_limits(brief, rewritten)
     return _render("rewrite", brief, edits=[_edit_json(view) for view in edits], rewritten=named)
 
 
 def draft_messages(brief: Briefing, request: DraftRequest) -> Messages:
-    """Ask for whole sections anew."""
+    """Ask for new texts of whole sections."""
     values = _values(request)
     named = _with_limits(brief, values.pop("written"))
     has_rules = any(section.name in request.written and section.used for section in brief.sections)
@@ -299,52 +286,49 @@ def draft_messages(brief: Briefing, request: DraftRequest) -> Messages:
 
 
 def tidy_messages(brief: Briefing, *, written: Sequence[str], confusion: Sequence[ConfusionRow] = ()) -> Messages:
-    """Ask for the sections `written` anew, shorter and in order; a line below each rule says what supports it."""
+    """Ask to rewrite the sections `written` shorter and in order; notes below the rules contain their support."""
     return _render("tidy", brief, tidied=_with_limits(brief, written), confusion=confusion)
 
 
 def slow_update_messages(brief: Briefing, *, section: str, limit: int | None, pairs: Sequence[PairView]) -> Messages:
-    """Ask for a new text of the slow section `section`, whose text the skill shows, from pairs of answers."""
+    """Ask for a new text of the slow section `section` from pairs of answers."""
     return _render("slow_update", brief, section=section, limit=limit, pairs=pairs)
 
 
-def meta_skill_messages(
-    brief: Briefing, *, decisions: Sequence[DecisionView], in_vain: bool = False, pairs: Sequence[PairView] = ()
-) -> Messages:
-    """Ask what the optimizer wants to remember about which edits helped; `meta` is what it wrote before.
-
-    Args:
-        brief: what all prompts share.
-        decisions: of the epoch.
-        in_vain: whether none of them changed the skill.
-        pairs: cases under the skill of the epoch's beginning and that of its end.
-    """
-    return _render("meta_skill", brief, decisions=decisions, in_vain=in_vain, pairs=pairs)
+def meta_skill_messages(brief: Briefing, *, decisions: Sequence[DecisionView], in_vain: bool = False) -> Messages:
+    """Ask for a new memory after the decisions of an epoch; `in_vain` if none of them changed the skill."""
+    return _render("meta_skill", brief, decisions=decisions, in_vain=in_vain)
 
 
 def lookup_messages(
     messages: Sequence[Mapping[str, str]], *, asked: str, hits: Sequence[HitView], text: str, left: int
 ) -> Messages:
-    """The same conversation with a lookup and its answer: trajectories, a text, and how many lookups are left."""
+    """Append a lookup and its answer to the conversation; `left` is the number of remaining lookups."""
     answer = _template("lookup").render(hits=hits, text=text, left=left).strip()
     return (*(dict(m) for m in messages), {"role": "assistant", "content": asked}, _user(answer))
 
 
 def reask_messages(messages: Sequence[Mapping[str, str]], reply: str, problem: str) -> Messages:
-    """The same conversation, with the reply that could not be read and what was wrong with it."""
+    """Append an unreadable reply and its problem to the conversation."""
     again = _template("reask").render(problem=problem).strip()
     return (*(dict(m) for m in messages), {"role": "assistant", "content": reply or "(empty)"}, _user(again))
 
 
 def _render(name: str, brief: Briefing, **values: Any) -> Messages:
+    task = brief.task
+    named = {
+        "inputs": field_views(task.inputs),
+        "outputs": field_views(task.outputs),
+        "rollout": task.rollout.kind,
+    }
     return (
         {"role": "system", "content": _template("system").render(first_decides=brief.first_decides).strip()},
-        _user(_template(name).render(**values, **_shared(brief)).strip()),
+        _user(_template(name).render(**{**_values(brief), "task": named}, **values).strip()),
     )
 
 
-def _values(request: ReflectRequest | DraftRequest) -> dict[str, Any]:
-    return {each.name: getattr(request, each.name) for each in fields(request)}
+def _values(view: Briefing | ReflectRequest | DraftRequest) -> dict[str, Any]:
+    return {each.name: getattr(view, each.name) for each in fields(view)}
 
 
 def _with_limits(brief: Briefing, names: Sequence[str]) -> list[tuple[str, int | None]]:
@@ -356,31 +340,13 @@ def _user(content: str) -> Message:
     return {"role": "user", "content": content}
 
 
-def _shared(brief: Briefing) -> dict[str, Any]:
-    task = brief.task
-    return {
-        "skill": brief.skill,
-        "task": {
-            "inputs": field_views(task.inputs),
-            "outputs": field_views(task.outputs),
-            "rollout": task.rollout.kind,
-        },
-        "sections": brief.sections,
-        "meta": brief.meta,
-        "rejected": list(brief.rejected),
-        "knowledge": brief.knowledge,
-        "last": list(brief.last),
-        "first_decides": brief.first_decides,
-    }
-
-
 def field_views(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
-    """Inputs or outputs as a prompt names them."""
+    """Return inputs or outputs for a prompt."""
     return [{"name": f.name, "type": f.type.text, "about": f.about or ""} for f in fields]
 
 
 def _edit_json(view: EditView) -> str:
-    """An edit on one line, without what it leaves empty, so that a model sees the shape that it must write."""
+    """Write an edit on one line without empty values, in the form that a model has to write."""
     value = view.edit.model_dump(mode="json", exclude_defaults=True)
     if view.cured is not None:
         value["cured"] = f"{view.cured} of {view.tried}"
@@ -391,7 +357,7 @@ def _edit_json(view: EditView) -> str:
 
 @cache
 def templates(folder: Path) -> Environment:
-    """The prompts of a folder."""
+    """Return the prompts of a folder."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         undefined=StrictUndefined,

@@ -1,4 +1,4 @@
-"""An edit on its way through a step: proposed by a reflection, merged, screened, ranked."""
+"""Proposed edits with their evidence, from the reflection through the screen to the selection."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pydantic import JsonValue
 from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits, edit_to_json
 from skillc.document.skill import Document
 from skillc.optimize.propose.prompting import EditView
-from skillc.optimize.propose.replies import MalformedReply, ProposedEdit
+from skillc.optimize.propose.replies import MalformedReply, Op, ProposedEdit
 from skillc.text import joined
 
 # `t3`, `t1, t4 and k2`: how the prompts name cases.
 _TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
 Verdict = Literal["cures", "cures none", "breaks", "unscreened"]
-# An author looked at its own cases while it wrote the edit: curing one proves this share of curing an unseen failure.
+# Curing a case that its author saw is worth this share of curing an unseen failure.
 OWN = 4
 
 
@@ -28,15 +28,15 @@ class Proposal:
     """A proposed edit with its evidence.
 
     Attributes:
-        edit: the change of the document.
-        cures: ids of the training examples that it is meant to cure.
+        edit: the change of the skill.
+        cures: ids of the training examples that it targets.
         support: how many reflections proposed it.
         moved: failures on which the screen tried it: (example, change of the goal in millionths).
-        chance: failures that an unrelated edit cures too, so that curing them counts for nothing.
+        chance: failures that an unrelated edit also cures, so that they do not count.
         needs: other edits of the step without which it does not cure.
-        seen: ids of the training examples that its author was shown.
-        guarded: near right cases on which the screen tried it, as `moved`.
-        returned: how often it came back from the shelf.
+        seen: ids of the training examples that its author saw.
+        guarded: near successes on which the screen tried it, as `moved`.
+        returned: its returns from the shelf.
     """
 
     edit: Edit
@@ -51,37 +51,37 @@ class Proposal:
 
     @property
     def gains(self) -> Mapping[str, int]:
-        """By failure that it cured, what it added to the goal, in millionths."""
+        """What it added to the goal in millionths, by cured failure."""
         return {example: change for example, change in self.moved if change > 0 and example not in self.chance}
 
     @property
     def worth(self) -> Mapping[str, int]:
-        """By failure that it cured, what that proves: the whole gain of an unseen one, a quarter of its own."""
+        """The evidence by cured failure: the whole gain if unseen by its author, else a quarter."""
         return {name: gain // OWN if name in self.seen else gain for name, gain in self.gains.items()}
 
     @property
     def harm(self) -> int:
-        """What it took from the goal on all examples on which it was tried, in millionths."""
+        """What it took from the goal on all examples of its trial, in millionths."""
         return -sum(change for _, change in (*self.moved, *self.guarded) if change < 0)
 
     @property
     def broke(self) -> tuple[str, ...]:
-        """Ids of the examples that it made worse."""
+        """Ids of the worsened examples."""
         return tuple(example for example, change in (*self.moved, *self.guarded) if change < 0)
 
     @property
     def cured(self) -> int:
-        """Number of failures that it cured."""
+        """Number of cured failures."""
         return len(self.gains)
 
     @property
     def screened(self) -> int:
-        """Number of failures on which it was tried; 0 if it was not screened."""
+        """Number of failures of its trial; 0 if it was not screened."""
         return len(self.moved)
 
     @property
     def verdict(self) -> Verdict:
-        """The screen's finding."""
+        """The result of the screen."""
         if self.screened == 0:
             return "unscreened"
         if not self.cured:
@@ -91,7 +91,7 @@ class Proposal:
 
     @property
     def reason(self) -> str:
-        """The screen's counts in a few words, for the rejected-edit buffer and the history."""
+        """The counts of the screen in words, for the rejected-edit buffer and the history."""
         kinds = {
             "unseen": [name for name, _ in self.moved if name not in self.seen],
             "shown": [name for name, _ in self.moved if name in self.seen],
@@ -107,11 +107,11 @@ class Proposal:
         return f"{text}; an unrelated edit cured {lucky} more" if lucky else text
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Pure values for the history; `screen` is what the edit did to each example, alone or with those it needs.
+        """Return values for the history; `screen` contains the changes by example, alone or with the needed edits.
 
-        `own` names the failures that its author had seen, `right` the near right cases.
+        `own` names the failures that its author saw, `right` the near successes.
         """
-        told: dict[str, JsonValue] = {
+        record: dict[str, JsonValue] = {
             **edit_to_json(self.edit),
             "cures": list(self.cures),
             "support": self.support,
@@ -119,7 +119,7 @@ class Proposal:
             "screened": self.screened,
         }
         if self.screened:
-            told["screen"] = {
+            record["screen"] = {
                 "cured": [*self.gains],
                 "broke": [*self.broke],
                 "chance": [*sorted(self.chance)],
@@ -128,29 +128,23 @@ class Proposal:
                 "counts": self.reason,
             }
         if self.needs:
-            told["needs"] = [wording(edit) for edit in self.needs]
-        return told
+            record["needs"] = [wording(edit) for edit in self.needs]
+        return record
 
 
 def without_tags(rationale: str) -> str:
-    """A rationale without the tags of cases, which mean nothing outside of the prompt that had them."""
+    """Remove the tags of cases from a rationale: they are valid only within their prompt."""
     return _TAGS.sub("some cases", rationale)
 
 
 def read_edit(proposed: ProposedEdit) -> Edit | None:
-    """The document's edit for a model's proposal, None where it lacks what its `op` needs."""
+    """Convert a model's proposal to an edit, None if it lacks what its `op` requires."""
     proposed = proposed.model_copy(update={"rationale": without_tags(proposed.rationale)})
     after = None if proposed.after == "end" else proposed.after
     if proposed.op == "add":
         if not (proposed.section and proposed.text):
             return None
-        return Add(
-            section=proposed.section,
-            text=proposed.text,
-            topic=proposed.topic or None,
-            rationale=proposed.rationale,
-            after=after,
-        )
+        return Add(proposed.section, proposed.text, proposed.topic or None, proposed.rationale, after)
     if not proposed.rule:
         return None
     if proposed.op == "replace":
@@ -161,7 +155,7 @@ def read_edit(proposed: ProposedEdit) -> Edit | None:
 
 
 def as_proposed(proposal: Proposal, tags: Mapping[str, str] = MappingProxyType({})) -> ProposedEdit:
-    """A proposal in the form in which the optimizer writes it; examples without a tag are left out."""
+    """Convert a proposal to the form of the optimizer's replies; examples without a tag are dropped."""
     edit = proposal.edit
     return ProposedEdit(
         op=edit_op(edit),
@@ -177,7 +171,7 @@ def as_proposed(proposal: Proposal, tags: Mapping[str, str] = MappingProxyType({
 
 
 def edit_view(proposal: Proposal) -> EditView:
-    """A proposal with the screen's counts, as a prompt shows it."""
+    """Return a proposal with the screen's counts for a prompt."""
     edit = as_proposed(proposal)
     if not proposal.screened:
         return EditView(edit)
@@ -185,20 +179,14 @@ def edit_view(proposal: Proposal) -> EditView:
     return EditView(edit, proposal.cured, proposal.screened, broke, len(proposal.guarded))
 
 
-def edit_op(edit: Edit) -> Literal["add", "replace", "delete", "move"]:
-    """The word for what an edit does."""
-    if isinstance(edit, Add):
-        return "add"
-    if isinstance(edit, Replace):
-        return "replace"
-    return "delete" if isinstance(edit, Delete) else "move"
+def edit_op(edit: Edit) -> Op:
+    """Return the operation of an edit."""
+    ops: dict[type[Edit], Op] = {Add: "add", Replace: "replace", Delete: "delete", Move: "move"}
+    return ops[type(edit)]
 
 
 def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -> list[Proposal]:
-    """Proposals of one reply; `examples` maps what the reply calls an example to the example's id.
-
-    Their author has seen all of these examples.
-    """
+    """Read the proposals of one reply, whose author saw all of `examples` (id by tag)."""
     proposals = []
     seen = frozenset(examples.values())
     for proposed in edits:
@@ -210,10 +198,10 @@ def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -
 
 
 def check_edits(skill: Document, edits: Sequence[ProposedEdit]) -> None:
-    """Refuses edits that the document would refuse, each by itself; those that repeat it are no fault.
+    """Check that the skill accepts each edit alone, or contains it already.
 
     Raises:
-        MalformedReply: with the reasons.
+        MalformedReply: it refuses one.
     """
     problems = []
     for i, proposed in enumerate(edits):
@@ -229,7 +217,7 @@ def check_edits(skill: Document, edits: Sequence[ProposedEdit]) -> None:
 
 
 def wording(edit: Edit) -> str:
-    """An edit as one line, for the rejected-edit buffer: the same line for the same change."""
+    """Describe an edit on one line, which identifies the change in the rejected-edit buffer."""
     if isinstance(edit, Add):
         return f"add to {edit.section}: {edit.text}"
     if isinstance(edit, Replace):
@@ -240,7 +228,7 @@ def wording(edit: Edit) -> str:
 
 
 def differences(before: Document, after: Document) -> list[Edit]:
-    """Edits on rules that lead from one skill to another; where a rule stands does not count."""
+    """Return the edits on rules that lead from one skill to another; positions of rules are ignored."""
     edits: list[Edit] = []
     for rule in after.rules:
         old = before.rule(rule.id)
@@ -254,17 +242,16 @@ def differences(before: Document, after: Document) -> list[Edit]:
 
 
 def unite(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """Unite equal edits: their supports add up, their examples unite, in the order of first appearance.
+    """Merge equal edits, in the order of first appearance: add their support, and unite their examples.
 
-    The text counts as the first author's, so that the cases of the others are unseen.
+    The first author counts as the author, so the cases of the others are unseen.
     """
-    first: dict[str, Proposal] = {}
+    merged: dict[str, Proposal] = {}
     for proposal in proposals:
         key = wording(proposal.edit)
-        seen = first.get(key)
-        if seen is None:
-            first[key] = proposal
-        else:
-            cures = tuple(dict.fromkeys((*seen.cures, *proposal.cures)))
-            first[key] = replace(seen, cures=cures, support=seen.support + proposal.support)
-    return list(first.values())
+        first = merged.get(key)
+        if first is not None:
+            cures = tuple(dict.fromkeys((*first.cures, *proposal.cures)))
+            proposal = replace(first, cures=cures, support=first.support + proposal.support)
+        merged[key] = proposal
+    return list(merged.values())

@@ -1,4 +1,9 @@
-"""Ask what a batch teaches, one reflection a minibatch, and merge the proposals of all into one list."""
+"""Reflect on each minibatch of a batch, and aggregate the proposals of all reflections into one list.
+
+Proposals of different reflections conflict if they change the same rule, cite the same case, or have similar texts
+apart from the answers. Conflicting ones go through a merge tree of fan-in 8, with the cases that they cite; the others
+are merged without a call.
+"""
 
 from __future__ import annotations
 
@@ -41,13 +46,13 @@ from skillc.optimize.strategies.mechanism import Ask, ReflectionPrompt
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """What one minibatch taught.
+    """The reflection on one minibatch.
 
     Attributes:
-        kind: which cases its reader saw.
+        kind: of its cases.
         proposals: its edits.
         unexplained: ids of cases for which it found no rule.
-        summary: what its reader says of the causes.
+        summary: its explanation of the causes.
         reply: the whole reply, None if there is none.
         ids: of its cases, by their tags in the reply.
     """
@@ -63,10 +68,9 @@ class Reflection:
 async def reflect(
     engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position, edits: int, *, first: int = 0
 ) -> list[Reflection]:
-    """One reflection of each minibatch, in minibatch order: failures first, then successes.
+    """Reflect on each minibatch of the measured rollouts: failures first, then successes.
 
-    Rollouts that were not measured are left out: nobody knows whether they failed. `first` is the ordinal of the first
-    minibatch in this step.
+    `first` is the ordinal of the first minibatch in the step.
     """
     optimize = engine.plan.optimize
     failures, successes = failures_of(engine.plan, measured), successes_of(engine.plan, measured)
@@ -81,7 +85,7 @@ async def reflect(
 
 
 class _Reflector:
-    """One minibatch before the optimizer."""
+    """The reflection on one minibatch."""
 
     def __init__(
         self,
@@ -96,14 +100,19 @@ class _Reflector:
     ) -> None:
         self._engine, self._state, self._kind, self._edits = engine, state, kind, edits
         self._part, self._kept_back = part, kept_back
-        # What may be looked up: the minibatch under its own names, then the rest of the batch.
+        # Trajectories for lookups: the minibatch under its own tags, then the rest of the batch.
         own = {example.id for example, _ in part}
         self._all = [*part, *(pair for pair in batch if pair[0].id not in own)]
         rights = successes_of(engine.plan, self._all) if kind == "failures" else []
         self._contrast = near_successes(engine, part, rights, engine.plan.optimize.minibatch)
 
     async def run(self, sample: tuple[int, ...]) -> Reflection:
-        ask: Ask = _ask_once
+        async def ask_once(engine: Engine, prompt: ReflectionPrompt) -> ReflectReply | None:
+            return await engine.optimizer.ask(
+                ReflectReply, prompt.messages, stage="reflect", sample=prompt.sample, check=prompt.check
+            )
+
+        ask: Ask = ask_once
         for mechanism in self._engine.mechanisms:
             ask = mechanism.wrap_ask(ask)
         reply = await ask(self._engine, ReflectionPrompt(self._messages(), self._whole_views, sample, self._check))
@@ -147,24 +156,18 @@ class _Reflector:
         return Reflection(self._kind, tuple(proposals), unexplained, reply.summary, reply, ids)
 
 
-async def _ask_once(engine: Engine, question: ReflectionPrompt) -> ReflectReply | None:
-    return await engine.optimizer.ask(
-        ReflectReply, question.messages, stage="reflect", sample=question.sample, check=question.check
-    )
-
-
 def _parts(pairs: Sequence[Measured], size: int) -> list[Sequence[Measured]]:
     return [pairs[i : i + size] for i in range(0, len(pairs), size)]
 
 
-# From this share of their words on, two texts read alike. In recorded runs the rules of different readers that have
-# nothing to do with each other stay below 0.25.
+# Two texts are similar from this share of common words on. In recorded runs, unrelated rules of different reflections
+# stay below 0.25.
 _ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """Proposals that have been merged so far, of failures or of successes, and what their readers saw."""
+    """Proposals that are merged so far, from failures or from successes, and the summaries."""
 
     kind: Kind
     proposals: list[Proposal]
@@ -174,11 +177,10 @@ class _List:
 async def aggregate(
     engine: Engine, state: SearchState, reflections: Sequence[Reflection], position: Position, edits: int
 ) -> list[Proposal]:
-    """One list without duplicates, in the order of its readers; what they dispute comes first, as it was settled.
+    """Return one list without duplicates: the merged conflicting proposals, then the others in order.
 
-    Lists are merged within their kind until the last call can hold all that are left; that one settles what failures
-    and successes have against each other. Where the optimizer gives no readable merge, equal edits are united and all
-    are kept.
+    Lists are merged within their kind until one call can contain the rest, which resolves conflicts of failures with
+    successes. Without a readable merge all proposals are kept, equal ones united.
     """
     every = unite([proposal for reflection in reflections for proposal in reflection.proposals])
     disputed = _disputed(engine, state, reflections)
@@ -198,10 +200,10 @@ async def aggregate(
 
 
 def _disputed(engine: Engine, state: SearchState, reflections: Sequence[Reflection]) -> frozenset[str]:
-    """The wordings of proposals that another reader's proposal overlaps or contradicts; equal ones do neither."""
+    """Return the wordings of proposals that conflict with another reflection's; equal ones do not conflict."""
     readers = [unite(reflection.proposals) for reflection in reflections]
     texts = [[_condition(engine, proposal) for proposal in each] for each in readers]
-    # What a reader and the skill's own rules repeat is how rules are worded here, not what they are about.
+    # Words that the proposals and the skill's rules repeat belong to the style, not to the subject.
     indexes = [Alike(each, [rule.text for rule in state.incumbent.rules]) for each in texts]
     found: set[str] = set()
     for one, other in permutations(range(len(readers)), 2):
@@ -214,13 +216,13 @@ def _disputed(engine: Engine, state: SearchState, reflections: Sequence[Reflecti
 
 
 def _touch(first: Proposal, second: Proposal) -> bool:
-    """Whether two proposals change the same rule or cite the same case."""
+    """Return whether two proposals change the same rule or cite the same case."""
     same = not isinstance(first.edit, Add) and not isinstance(second.edit, Add) and first.edit.rule == second.edit.rule
     return same or bool(set(first.cures) & set(second.cures))
 
 
 def _condition(engine: Engine, proposal: Proposal) -> str:
-    """The text of an edit without labels and names of fields, so that rules with contradicting answers read alike."""
+    """Return the text of an edit without labels and field names, so that rules with opposite answers are similar."""
     text = proposal.edit.text if isinstance(proposal.edit, Add | Replace) else ""
     task = engine.plan.task
     names = [field.name for field in (*task.inputs, *task.outputs)]
@@ -229,7 +231,7 @@ def _condition(engine: Engine, proposal: Proposal) -> str:
 
 
 def _groups(level: Sequence[_List]) -> list[list[_List]]:
-    """What one round merges: all where they fit in one call, else each kind by itself, failures first."""
+    """Group the lists for one round: all if one call can contain them, else by kind, failures first."""
     if len(level) <= FAN_IN:
         return [sorted(level, key=lambda part: part.kind != "failures")]
     kinds: tuple[Kind, ...] = ("failures", "successes")
@@ -271,7 +273,7 @@ async def _merge(
 
 
 def _cited(proposals: Sequence[Proposal]) -> list[str]:
-    """Ids of the cases that proposals cite, each proposal's first one first, in turns."""
+    """Return the ids of the cases that proposals cite, in turns."""
     turns = zip_longest(*(proposal.cures for proposal in proposals))
     return list(dict.fromkeys(name for turn in turns for name in turn if name is not None))
 
@@ -284,10 +286,10 @@ def _views(engine: Engine, state: SearchState, tags: Mapping[str, str]) -> list[
 
 
 def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:
-    """The merged proposal with what the author of its text has seen.
+    """Set what the author of a merged proposal has seen.
 
-    That is the author of the proposal of this very wording. A new wording has all authors whose cases it cites, or all
-    of them if it cites none.
+    Its author is that of the proposal with the same wording. A new wording has all authors whose cases it cites, or
+    all authors if it cites none.
     """
     same = [each for each in proposals if wording(each.edit) == wording(merged.edit)]
     citing = [each for each in proposals if set(each.cures) & set(merged.cures)]

@@ -1,4 +1,4 @@
-"""What the optimizer model must reply, and a reader that forgives form but not meaning."""
+"""Replies of the optimizer model, and a reader that is tolerant of form."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 Op = Literal["add", "replace", "delete", "move"]
 ReplyKind = Literal["reflect", "look", "aggregate", "rewrite", "slow_update", "meta_skill", "budget", "one_shot"]
 
+_OPENING = re.compile(r"[\[{]")
 _MOST_PROBLEMS = 5
 _OP_WORDS = {"append": "add", "insert": "add", "update": "replace", "edit": "replace", "remove": "delete"}
 
 
 class MalformedReply(ValueError):  # noqa: N818 - the contract's name
-    """A reply that can't be used; `str()` says why in words that can be sent back to the model."""
+    """An unusable reply; its message can be sent back to the model."""
 
 
 def _text(value: object) -> object:
@@ -25,7 +26,7 @@ def _text(value: object) -> object:
 
 
 def _tags(value: object) -> object:
-    """`"t1, t2"`, `"[t1]"`, `["t1"]`, `[1]` and null are all ways in which models write tags."""
+    """Accept `"t1, t2"`, `"[t1]"`, `["t1"]`, `[1]` and null, as models write tags."""
     if value is None:
         return ()
     if isinstance(value, str):
@@ -41,12 +42,12 @@ def _op(value: object) -> object:
 
 
 def _bare(value: object) -> object:
-    """`[r1]` is how the skill shows the id `r1`, and so some models copy it."""
+    """Accept `[r1]`, as the skill shows the id `r1`."""
     return value.strip().strip("[]`").strip() or None if isinstance(value, str) else value
 
 
 def _listed(value: object) -> object:
-    """Null is how some models write an empty list."""
+    """Accept null as an empty list."""
     return () if value is None else value
 
 
@@ -56,24 +57,24 @@ Name = Annotated[str | None, BeforeValidator(_bare)]
 
 
 class _Tolerant(BaseModel):
-    """Unknown keys are dropped: what a model adds to explain itself costs nothing."""
+    """Drop unknown keys, such as explanations that a model adds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class ProposedEdit(_Tolerant):
-    """One edit as a model proposes it; whether it fits the document is the document's business.
+    """One edit as a model proposes it, not yet checked against the skill.
 
     Attributes:
-        op: what to do.
-        section: where to add.
+        op: the operation.
+        section: the section to add to.
         rule: id of the rule to replace, delete or move.
         text: the rule's text, on one line.
-        topic: sub-heading that the rule belongs under.
-        after: id of the rule that it shall stand after, or `start` or `end`.
-        rationale: why, on what evidence.
-        cures: tags of the trajectories that it is meant to cure; in an aggregate, ids of examples.
-        support: how many proposals said the same.
+        topic: the rule's sub-heading.
+        after: id of the rule before it, or `start` or `end`.
+        rationale: the evidence.
+        cures: tags of the trajectories that it targets.
+        support: the number of equal proposals.
     """
 
     op: Annotated[Op, BeforeValidator(_op)]
@@ -98,7 +99,7 @@ class ProposedEdit(_Tolerant):
 
 
 class LapseReply(_Tolerant):
-    """A failure to follow a rule that would have been right: `rule`, the `cases`, and the line that reminds of it."""
+    """A failure to follow a correct rule: `rule`, the `cases`, and a line that reminds of it."""
 
     reminder: Annotated[str, Field(min_length=1)]
     rule: Name = None
@@ -114,7 +115,7 @@ class MarkReply(_Tolerant):
 
 
 class ReflectReply(_Tolerant):
-    """What one reflection on a minibatch proposes; `lapses` and `marks` only where they were asked for."""
+    """The proposals of one reflection on a minibatch; `lapses` and `marks` only if requested."""
 
     edits: tuple[ProposedEdit, ...]
     summary: Text = ""
@@ -124,14 +125,7 @@ class ReflectReply(_Tolerant):
 
 
 class Lookup(_Tolerant):
-    """One question to the trajectories.
-
-    Attributes:
-        op: list them, read a part of one, or search for a text in all.
-        tag: which one to read.
-        part: which of its parts, from 1.
-        text: what to search for.
-    """
+    """One lookup: list the trajectories, read part `part` (from 1) of `tag`, or search all for `text`."""
 
     op: Annotated[Literal["list", "read", "search"], BeforeValidator(_op)]
     tag: Name = None
@@ -148,7 +142,7 @@ class Lookup(_Tolerant):
 
 
 class LookReply(ReflectReply):
-    """A reflection that may look something up first: a lookup, or the edits."""
+    """A lookup, or the reflection."""
 
     edits: tuple[ProposedEdit, ...] = ()
     lookup: Lookup | None = None
@@ -161,13 +155,13 @@ class LookReply(ReflectReply):
 
 
 class AggregateReply(_Tolerant):
-    """Several patches joined into one."""
+    """One list of edits merged from several."""
 
     edits: tuple[ProposedEdit, ...]
 
 
 class RewrittenRule(_Tolerant):
-    """A rule of a rewritten section: `rule` names the old one that it keeps or replaces; without `text` it stays."""
+    """A rule of a rewritten section: `rule` is the old one that it keeps (without `text`) or replaces."""
 
     rule: Name = None
     text: Text = ""
@@ -177,7 +171,7 @@ class RewrittenRule(_Tolerant):
     @model_validator(mode="before")
     @classmethod
     def _line(cls, value: object) -> object:
-        """Some models write a rule as a line: `[r3] the text`."""
+        """Accept a rule written as a line: `[r3] the text`."""
         if not isinstance(value, str):
             return value
         found = re.fullmatch(r"\s*(?:[-*+]\s+)?(?:\[([\w-]+)\]\s*)?(.*?)\s*", value, re.DOTALL)
@@ -191,14 +185,14 @@ class RewrittenRule(_Tolerant):
 
 
 class RewrittenSection(_Tolerant):
-    """A section written anew: all its rules, in order."""
+    """All rules of a rewritten section, in order."""
 
     section: str
     rules: tuple[RewrittenRule, ...]
 
 
 class RewriteReply(_Tolerant):
-    """Sections written anew; a draft also says what decides the answers, and names the cases that no rule explains."""
+    """Rewritten sections; a draft adds an analysis and the cases that no rule explains."""
 
     sections: tuple[RewrittenSection, ...]
     analysis: Text = ""
@@ -212,19 +206,19 @@ class SlowUpdateReply(_Tolerant):
 
 
 class MetaSkillReply(_Tolerant):
-    """What the optimizer wants to remember about its own work."""
+    """The optimizer's new memory of its own work."""
 
     memory: Text
 
 
 class BudgetReply(_Tolerant):
-    """How many edits the step shall make."""
+    """The number of edits of the step."""
 
     edits: int = Field(ge=0)
 
 
 class OneShotReply(_Tolerant):
-    """Whole new texts by section."""
+    """New texts by section."""
 
     sections: dict[str, str]
 
@@ -243,19 +237,21 @@ REPLIES: dict[ReplyKind, type[Reply]] = {
 
 
 def read_reply(kind: ReplyKind, text: str) -> Reply:
-    """The typed reply in a model's text: bare JSON, JSON in a code fence, or JSON amid prose.
+    """Read the typed reply in a model's text: bare JSON, JSON in a code fence, or JSON within prose.
 
-    The last object that fits counts, since reasoning comes before the answer. A bare list is taken for the one list
-    that the reply has. Wrong edits are an error, not dropped: the model can mend them when it is asked again.
+    The last object that fits counts, since reasoning comes before the answer. A bare list is read as the one list of
+    the reply. Invalid edits are an error, so that the model can fix them when it is asked again.
 
     Raises:
-        MalformedReply: nothing in the text can be read as a reply of this kind.
+        MalformedReply: the text contains no reply of this kind.
     """
     model = REPLIES[kind]
     problem: str | None = None
     for value in reversed(list(_values(text))):
         try:
-            return model.model_validate(_keyed(kind, value))
+            # A bare list is the one list of the reply.
+            key = "sections" if kind == "rewrite" else "edits"
+            return model.model_validate({key: value} if isinstance(value, list) else value)
         except ValidationError as error:
             problem = problem or _explain(error)
     if problem is None:
@@ -263,31 +259,19 @@ def read_reply(kind: ReplyKind, text: str) -> Reply:
     raise MalformedReply(problem)
 
 
-def _keyed(kind: ReplyKind, value: object) -> object:
-    """A bare list under the key that it stands for."""
-    if not isinstance(value, list):
-        return value
-    return {"sections" if kind == "rewrite" else "edits": value}
-
-
 def _values(text: str) -> Iterator[object]:
-    """The outermost JSON objects and lists in a text, in order."""
+    """Yield the outermost JSON objects and lists of a text, in order."""
     decoder = json.JSONDecoder(strict=False)
     at = 0
-    while (start := _opening(text, at)) >= 0:
+    while opening := _OPENING.search(text, at):
         try:
-            value, at = decoder.raw_decode(text, start)
+            value, at = decoder.raw_decode(text, opening.start())
         except RecursionError:
             return
         except json.JSONDecodeError:
-            at = start + 1
+            at = opening.end()
             continue
         yield value
-
-
-def _opening(text: str, at: int) -> int:
-    found = re.compile(r"[\[{]").search(text, at)
-    return found.start() if found else -1
 
 
 def _explain(error: ValidationError) -> str:

@@ -1,4 +1,9 @@
-"""Make candidates of the screened edits: choose those of each within the edit budget, and write it."""
+"""Make candidates of the screened edits: choose the edits of each within the edit budget, and write it.
+
+With `update = rewrite_...` sections are rewritten from the chosen edits. A rewrite is expressed as edits against the
+incumbent, so that limits, locked sections, history and the rejected-edit buffer work as for any other patch.
+Reminders are not rewritten: they are edits in every mode.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +33,12 @@ _Unit = tuple[Proposal, ...]
 
 
 def select(incumbent: Document, proposals: Sequence[Proposal], budget: int) -> list[Proposal]:
-    """At most `budget` proposals that fit together; those that need each other come together or not at all.
+    """Choose at most `budget` compatible proposals; those that need each other are chosen together.
 
-    Next is always what is worth most beyond what is chosen before it, less what it broke; then what has more support,
-    then the optimizer's own order. An author's own case is worth a quarter of an unseen failure, so a memorised edit
-    comes behind a general one. What is worth nothing more is left out. What could not be screened makes up a candidate
-    only where nothing is known to cure, by support. Of two proposals on one rule the better stays; one that the
-    document refuses beside those before it takes no place.
+    The next proposal is the one that adds most to the chosen ones less what it broke; ties go to more support, then to
+    the optimizer's order. An author's own case is worth a quarter of an unseen failure, so a memorised edit comes after
+    a general one. Proposals that add nothing are skipped. Unscreened proposals are chosen by support if no proposal
+    cures. Of two proposals on one rule the better is chosen; one that the skill refuses is skipped.
     """
     left = _units([proposal for proposal in proposals if proposal.verdict == "cures"])
     chosen: list[Proposal] = []
@@ -57,7 +61,7 @@ def select(incumbent: Document, proposals: Sequence[Proposal], budget: int) -> l
 
 
 def _units(proposals: Sequence[Proposal]) -> list[_Unit]:
-    """Each proposal with those that it needs; one that needs what is not there is left out."""
+    """Return each proposal with those that it needs, if all of them are present."""
     by_edit = {proposal.edit: proposal for proposal in proposals}
     units: dict[frozenset[Proposal], _Unit] = {}
     for proposal in proposals:
@@ -68,7 +72,7 @@ def _units(proposals: Sequence[Proposal]) -> list[_Unit]:
 
 
 def _gains(unit: Iterable[Proposal]) -> dict[str, int]:
-    """By example what the unit is worth: the most that one of its proposals was credited with."""
+    """Return the worth of the unit by example: the highest credit of its proposals."""
     gains: dict[str, int] = {}
     for proposal in unit:
         for example, gain in proposal.worth.items():
@@ -77,7 +81,7 @@ def _gains(unit: Iterable[Proposal]) -> dict[str, int]:
 
 
 def _more(unit: _Unit, reached: Mapping[str, int]) -> int:
-    """What the unit adds to what is reached already, less what it broke, in millionths."""
+    """Return what the unit adds to the reached gains, less what it broke, in millionths."""
     added = sum(max(0, gain - reached.get(example, 0)) for example, gain in _gains(unit).items())
     return added - max(proposal.harm for proposal in unit)
 
@@ -99,19 +103,11 @@ Bundle = list[Proposal]
 def bundles(
     incumbent: Document, proposals: Sequence[Proposal], budget: int, count: int, known: Collection[str] = ()
 ) -> list[Bundle]:
-    """At most `count` bundles whose texts all differ, the best first; none where no proposal is fit to be tried.
+    """Choose at most `count` bundles with distinct texts, the best first, each of at most `budget` edits.
 
-    A bundle is in the order of the proposals: the screen says what an edit is worth, not where its rule belongs.
-
-    After the selection itself come those without one of its edits, the weakest first: once with the next edit in its
-    place, once with none. A bundle whose text was rejected before is left out, unless it is the only one.
-
-    Args:
-        incumbent: the skill that is changed.
-        proposals: with what the screen found.
-        budget: the most edits of a bundle.
-        count: the most bundles.
-        known: digests of the skills that were rejected against this incumbent.
+    After the selection itself come those without one of its edits, the weakest first: once with the next edit instead,
+    once without. A bundle whose text was rejected before (`known` digests) is skipped, unless it is the only one. A
+    bundle keeps the order of the proposals: the screen measures the worth of an edit, not the position of its rule.
     """
     best = select(incumbent, proposals, budget)
     found = _distinct(incumbent, proposals, budget, count, known)
@@ -119,9 +115,9 @@ def bundles(
 
 
 def _in_order(incumbent: Document, proposals: Sequence[Proposal], bundle: Bundle) -> Bundle:
-    """A bundle as its edits are to be made; as it is where the document refuses one of them in that order.
+    """Sort a bundle by the order of the proposals; unchanged if the skill refuses an edit in that order.
 
-    What goes to the start is put there from the last to the first, so that the first is on top.
+    Edits that add at the start are reversed, so that the first is on top.
     """
     ordered = [proposal for proposal in proposals if proposal in bundle]
     start = [p for p in ordered if isinstance(p.edit, Add | Move) and p.edit.after == START]
@@ -138,7 +134,7 @@ def _distinct(
     for chosen in _candidates(incumbent, proposals, budget):
         bundle = _in_order(incumbent, proposals, chosen)
         text = digest(apply_edits(incumbent, [proposal.edit for proposal in bundle]).document)
-        # The selection itself is tried even where it changes nothing that the target sees: the gates say so.
+        # The selection itself is tried even if it changes nothing for the target: the gates decide.
         if bundle and text not in known and (not found or text not in seen):
             found.append(bundle)
             seen.add(text)
@@ -158,7 +154,7 @@ def _candidates(incumbent: Document, proposals: Sequence[Proposal], budget: int)
 async def choose_budget(
     engine: Engine, state: SearchState, proposals: Sequence[Proposal], budget: int, position: Position
 ) -> int:
-    """How many edits this step may make; the scheduled number unless the schedule is `model` and the model answers."""
+    """Return the edit budget of the step: the scheduled number, or the model's choice with the schedule `model`."""
     if engine.plan.optimize.edits.kind != "model" or not proposals:
         return budget
     engine.observer.stage("edit budget", 1)
@@ -174,12 +170,12 @@ async def write_patches(
     state: SearchState,
     pool: Sequence[Sequence[Proposal]],
     position: Position,
-    shown: Mapping[str, JsonValue],
+    record: Mapping[str, JsonValue],
 ) -> list[Patch]:
-    """Write the candidates of a step, all at once; `shown` is what the history tells besides."""
+    """Write the candidates of a step at once; `record` contains further values for the history."""
     if engine.plan.optimize.update != "edits":
         engine.observer.stage("rewrite", len(pool))
-    return await gather([write_patch(engine, state, each, position, shown, ordinal=i) for i, each in enumerate(pool)])
+    return await gather([write_patch(engine, state, each, position, record, ordinal=i) for i, each in enumerate(pool)])
 
 
 async def write_patch(
@@ -187,29 +183,20 @@ async def write_patch(
     state: SearchState,
     chosen: Sequence[Proposal],
     position: Position,
-    shown: Mapping[str, JsonValue],
+    record: Mapping[str, JsonValue],
     *,
     ordinal: int = 0,
 ) -> Patch:
-    """The candidate of a step, with what the history tells of it.
-
-    Args:
-        engine: the surroundings.
-        state: its incumbent is what is changed.
-        chosen: what the candidate shall do, the best first.
-        position: where in the run.
-        shown: what the history tells besides.
-        ordinal: of the candidate, where a step has several.
-    """
+    """Write one candidate from the chosen proposals, best first; `ordinal` is its number in the step."""
     if engine.plan.optimize.update != "edits":
         reminding = [p for p in chosen if _alone(engine, section_of(state.incumbent, p))]
         suggested = [p for p in chosen if p not in reminding]
         edits = await _rewritten(engine, state, suggested, position, ordinal) if suggested else None
         if edits is not None:
-            return _rewrite_patch(state, edits, suggested, reminding, shown)
+            return _rewrite_patch(state, edits, suggested, reminding, record)
     applied = apply_edits(state.incumbent, [p.edit for p in chosen])
     labels = [label for field in engine.plan.task.outputs for label in field.type.labels]
-    told: list[JsonValue] = [
+    entries: list[JsonValue] = [
         {
             **proposal.to_json(),
             "report": report.message,
@@ -219,13 +206,14 @@ async def write_patch(
         for proposal, report in zip(chosen, applied.results, strict=True)
     ]
     edits = tuple(proposal.edit for proposal in chosen)
-    return Patch(edits, applied.document, {**shown, "edits": told}, proposals=tuple(chosen))
+    return Patch(edits, applied.document, {**record, "edits": entries}, proposals=tuple(chosen))
 
 
 def opposite_note(incumbent: Document, edit: Edit, labels: Sequence[str]) -> dict[str, JsonValue]:
-    """What the history points out of an edit that may turn a rule into its opposite."""
-    rule = incumbent.rule(edit.rule) if isinstance(edit, Replace) else None
-    note = describe_opposite(rule.text, edit.text, labels) if rule is not None and isinstance(edit, Replace) else None
+    """Return the history's note on an edit that may turn a rule into its opposite."""
+    if not isinstance(edit, Replace) or (rule := incumbent.rule(edit.rule)) is None:
+        return {}
+    note = describe_opposite(rule.text, edit.text, labels)
     return {"opposite": note} if note else {}
 
 
@@ -234,17 +222,16 @@ def _rewrite_patch(
     edits: Sequence[Edit],
     suggested: Sequence[Proposal],
     reminding: Sequence[Proposal],
-    shown: Mapping[str, JsonValue],
+    record: Mapping[str, JsonValue],
 ) -> Patch:
     every = (*edits, *(p.edit for p in reminding))
-    document, told = apply_and_report(state.incumbent, every)
-    suggestions: list[JsonValue] = [p.to_json() for p in suggested]
-    record: dict[str, JsonValue] = {**shown, "suggestions": suggestions, "edits": told}
+    document, entries = apply_and_report(state.incumbent, every)
+    record = {**record, "suggestions": [p.to_json() for p in suggested], "edits": entries}
     return Patch(every, document, record, proposals=(*suggested, *reminding), whole=True)
 
 
 def apply_and_report(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[JsonValue]]:
-    """The skill with edits, and what the history records of each."""
+    """Return the skill with edits, and the history's entry on each."""
     applied = apply_edits(skill, edits)
     told: list[JsonValue] = [
         {**edit_to_json(edit), "report": report.message, "rule": report.rule}
@@ -254,7 +241,7 @@ def apply_and_report(skill: Document, edits: Sequence[Edit]) -> tuple[Document, 
 
 
 def section_of(skill: Document, proposal: Proposal) -> str | None:
-    """The section that a proposal changes."""
+    """Return the section that a proposal changes."""
     if isinstance(proposal.edit, Add):
         return proposal.edit.section
     section = skill.section_of(proposal.edit.rule)
@@ -264,7 +251,7 @@ def section_of(skill: Document, proposal: Proposal) -> str | None:
 async def _rewritten(
     engine: Engine, state: SearchState, suggested: Sequence[Proposal], position: Position, ordinal: int
 ) -> tuple[Edit, ...] | None:
-    """The edits of a rewrite, None where the optimizer gave none that fits."""
+    """Return the edits of a rewrite, None if the optimizer gave no valid one."""
     sections = sections_to_rewrite(engine, state.incumbent, suggested)
     views = [edit_view(proposal) for proposal in suggested]
     messages = rewrite_messages(briefing(engine, state), edits=views, rewritten=sections)
@@ -288,19 +275,11 @@ async def ask_for_sections(
     stage: str,
     sample: tuple[int, ...],
 ) -> tuple[RewriteReply, tuple[Edit, ...] | Refusal] | None:
-    """Ask for sections of a skill written anew.
-
-    Args:
-        engine: the surroundings.
-        skill: what the reply changes.
-        sections: the sections that it may hold.
-        messages: the prompt.
-        stage: the stage that asks, for the ledger.
-        sample: (epoch, step, ordinal), as for every question to the optimizer.
+    """Ask for new texts of some sections of a skill; `stage` and `sample` are as in `Optimizer.ask`.
 
     Returns:
-        The reply with the edits that it amounts to, or why it cannot be taken; None where no reply could be read. A
-        reply without a section is an answer: nothing is to be changed.
+        The reply with the edits that it amounts to, or why it is refused; None if no reply could be read. A reply
+        without sections is valid: nothing has to change.
     """
 
     def check(reply: RewriteReply) -> None:
@@ -313,7 +292,7 @@ async def ask_for_sections(
 
 
 def writable_sections(engine: Engine, skill: Document) -> list[str]:
-    """The sections that may be written anew: the trainable ones but those that edits of a mechanism alone fill."""
+    """Return the sections that may be rewritten: the trainable ones that no mechanism owns."""
     trainable = [section.name for section in skill.sections if section.mode == "trainable"]
     return [name for name in trainable if not _alone(engine, name)]
 
@@ -323,7 +302,7 @@ def _alone(engine: Engine, section: str | None) -> bool:
 
 
 def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Proposal]) -> list[str]:
-    """`rewrite_all`: every trainable section but the reminders; `rewrite_section`: the one with most suggestions."""
+    """Return all writable sections for `rewrite_all`, the one with most suggestions for `rewrite_section`."""
     found = writable_sections(engine, skill)
     if engine.plan.optimize.update == "rewrite_all":
         return found
@@ -360,13 +339,9 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
 def first_fitting(
     engine: Engine, state: SearchState, edits: Sequence[Edit], gates: Sequence[GatePlan] | None = None
 ) -> tuple[Edit, ...]:
-    """Return as many of the first edits as the gates on texts let through, such as a trust region.
+    """Return as many of the first edits as pass the gates on texts, such as a trust region.
 
-    Args:
-        engine: the run.
-        state: its incumbent is edited.
-        edits: the most important first.
-        gates: what decides; by default the plan's gates for steps.
+    The gates are by default those of the plan for steps.
     """
     for count in range(len(edits), 0, -1):
         if passes_text_gates(engine, state, apply_edits(state.incumbent, edits[:count]).document, gates):

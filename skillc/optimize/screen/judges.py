@@ -1,7 +1,7 @@
 """Choose the examples that judge an edit, and record what a trial on them changed.
 
-An edit is written while its author looks at its own cases, so curing them shows little. Judges are chosen among what
-the step has measured already, by answer and by text, without any call.
+An author sees its own cases while it writes an edit, so curing them shows little. Judges are chosen among the
+measured examples of the step, by answer and by text, without a call.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Judges:
     """The examples that may judge one edit, each kind in the order of its weight.
 
     Attributes:
-        own: failures that the author was shown: those it cites, or all of them if it cites none.
-        unseen: failures that it was not shown.
-        right: right cases near the edit.
+        own: failures that the author saw: those it cites, or all of them if it cites none.
+        unseen: failures that it did not see.
+        right: successes near the edit.
     """
 
     own: tuple[Example, ...] = ()
@@ -40,9 +40,9 @@ class Panel:
     """The measured examples of a step's batch.
 
     Attributes:
-        failures: those that the incumbent fails.
-        right: those that it gets right.
-        given: the incumbent's answer by id, None where it could not be read.
+        failures: failures of the incumbent.
+        right: its successes.
+        given: its answer by id, None if unreadable.
     """
 
     engine: Engine
@@ -51,15 +51,10 @@ class Panel:
     given: Mapping[str, Mapping[str, JsonValue] | None]
 
     def judges(self, proposal: Proposal, unseen: int, right: int) -> Judges:
-        """Choose the judges of one proposal.
-
-        Args:
-            proposal: what is tried.
-            unseen: the most unseen failures.
-            right: the most right cases.
+        """Choose the judges of one proposal: at most `unseen` unseen failures and `right` successes.
 
         Unseen failures that another reflection cites come first, then those with the same right or wrong answer as a
-        cited case, then the nearest by text. Right cases whose answer is the wrong answer of a cited case come first,
+        cited case, then the nearest by text. Successes whose answer is the wrong answer of a cited case come first,
         because a rule that is too wide breaks these.
         """
         cited = [case for case in self.failures if case.id in proposal.cures]
@@ -74,7 +69,7 @@ class Panel:
         return Judges(tuple(own), tuple(hidden[:unseen]), tuple(kept[:right]))
 
     def _near(self, anchors: Sequence[Example], among: Sequence[Example]) -> list[Example]:
-        """The examples, each anchor's nearest ones first, in turns."""
+        """Sort examples by distance, each anchor's nearest ones in turns."""
         ids = {case.id for case in among}
         rows = [self.engine.near.to(anchor, len(ids), among=ids) for anchor in anchors]
         found = dict.fromkeys(case.id for case in chain(*zip_longest(*rows)) if case is not None)
@@ -82,20 +77,20 @@ class Panel:
         return [by_id[name] for name in found]
 
     def _alike(self, case: Example, cited: Iterable[Example]) -> int:
-        """How many of its right and its wrong answer a failure shares with the cited case that is most like it."""
+        """Return how many of its right and its wrong answer a failure shares with the most similar cited case."""
         given = self.given[case.id]
         same = ((case.gold == other.gold) + (given is not None and given == self.given[other.id]) for other in cited)
         return max(same, default=0)
 
     def _at_risk(self, case: Example, cited: Collection[Example]) -> int:
-        """2 for a right case with the wrong answer of a cited one, 1 for one with its right answer, else 0."""
+        """Return 2 for a success with the wrong answer of a cited case, 1 for one with its right answer, else 0."""
         if any(self.given[other.id] == case.gold for other in cited):
             return 2
         return int(any(other.gold == case.gold for other in cited))
 
 
 def panel_of(engine: Engine, state: SearchState, batch: Sequence[Example]) -> Panel:
-    """The panel of a batch; what was not measured is on neither side."""
+    """Return the panel of a batch, without unmeasured examples."""
     known = [(case, engine.rollouts.known(state.incumbent, case)) for case in batch]
     judged = [(case, is_failure(engine.plan, outcome)) for case, outcome in known if outcome is not None]
     given = {case.id: outcome.answer for case, outcome in known if outcome is not None}
@@ -104,7 +99,7 @@ def panel_of(engine: Engine, state: SearchState, batch: Sequence[Example]) -> Pa
 
 
 def _words(proposal: Proposal) -> str:
-    """The words of an edit: its text, or its rationale where it has none."""
+    """Return the text of an edit, or its rationale if it has none."""
     edit = proposal.edit
     return edit.text if isinstance(edit, Add | Replace) else edit.rationale
 
@@ -126,11 +121,11 @@ class Trial:
 
     @property
     def cured(self) -> tuple[str, ...]:
-        """Ids of the failures that it cured."""
+        """Ids of the cured failures."""
         return tuple(example for example, change in self.proposal.moved if change > 0)
 
     def with_run(self, engine: Engine, incumbent: Document, examples: Iterable[Example]) -> Trial:
-        """The trial with what it changed on further failures; unscreened if it cured none and one stayed unmeasured."""
+        """Add what it changed on further failures; it stays unscreened if it cured none and one is unmeasured."""
         every = tuple({example.id: example for example in (*self.examples, *examples)}.values())
         found = goal_changes(engine, incumbent, self.text, every)
         if len(found) < len(every) and not any(change > 0 for _, change in found):
@@ -138,15 +133,13 @@ class Trial:
         return replace(self, proposal=replace(self.proposal, moved=found), examples=every)
 
     def with_right(self, engine: Engine, incumbent: Document) -> Trial:
-        """The trial with what it changed on its near right cases."""
-        return replace(
-            self,
-            proposal=replace(self.proposal, guarded=goal_changes(engine, incumbent, self.text, self.judges.right)),
-        )
+        """Add what it changed on its near successes."""
+        guarded = goal_changes(engine, incumbent, self.text, self.judges.right)
+        return replace(self, proposal=replace(self.proposal, guarded=guarded))
 
 
 def goal_change(engine: Engine, before: Document, after: Document, example: Example) -> int | None:
-    """The change of the goal from one text to the other in millionths, None if either was not measured."""
+    """Return the change of the goal from one skill to the other in millionths, None if either is unmeasured."""
     goal = engine.plan.goal.name
     old, new = engine.rollouts.score(before, example, goal), engine.rollouts.score(after, example, goal)
     return None if old is None or new is None else new - old
@@ -155,6 +148,6 @@ def goal_change(engine: Engine, before: Document, after: Document, example: Exam
 def goal_changes(
     engine: Engine, before: Document, after: Document, examples: Sequence[Example]
 ) -> tuple[tuple[str, int], ...]:
-    """(example, change) of each measured example."""
+    """Return (example, change) of each measured example."""
     changes = ((example.id, goal_change(engine, before, after, example)) for example in examples)
     return tuple((example, change) for example, change in changes if change is not None)

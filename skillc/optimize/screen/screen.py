@@ -1,7 +1,7 @@
-"""Stage 4: try each edit alone, mostly on failures unseen by its author; put aside what cures none or breaks more.
+"""Stage 4: try each edit alone, mostly on failures unseen by its author; drop those that cure none or break more.
 
-Waves over all edits of the step at once: each edit on one or two of its own cases; what cured none on groups of edits;
-what cured on unseen failures and on near right cases, with a control for each cure and each breakage.
+All edits of the step are tried in waves: each on one or two of its own cases; those that cure none in groups; those
+that cure on unseen failures and near successes, with a placebo control for each cure and each breakage.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TIMES_A_TEXT_IS_SCREENED = 3
 
 @dataclass(frozen=True, slots=True)
 class ScreenResult:
-    """Proposals with what they cured, and how often each text has been screened in this run."""
+    """Screened proposals, and how often each text has been screened in this run."""
 
     proposals: tuple[Proposal, ...]
     counts: Mapping[str, int]
@@ -34,7 +34,7 @@ class ScreenResult:
 async def screen(
     engine: Engine, state: SearchState, proposals: Sequence[Proposal], batch: Sequence[Example]
 ) -> ScreenResult:
-    """Try each proposal; one with no failure to be tried on, or tried often enough, stays unscreened.
+    """Screen each proposal; one without a failure to try, or with enough trials, stays unscreened.
 
     Raises:
         PermanentFailure, BudgetReached: from the models.
@@ -55,14 +55,15 @@ class _Screen:
         self.counts = dict(counts)
 
     async def of(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """The proposals with what the screen found."""
+        """Return the screened proposals."""
         trials = [self._trial(proposal) for proposal in proposals]
         trials = await self._alone(trials, [self._first(trial) for trial in trials])
         joint: list[EditGroup] = []
         if self._optimize.together:
             trials, joint = await self._grouped(trials)
         else:
-            trials = await self._alone(trials, [() if trial.cured else self._more_own(trial) for trial in trials])
+            own = [() if trial.cured else trial.judges.own[: self._size] for trial in trials]
+            trials = await self._alone(trials, own)
         trials = await self._judged(trials)
         chance = frozenset[str]()
         if self._optimize.control:
@@ -73,22 +74,17 @@ class _Screen:
 
     def _trial(self, proposal: Proposal) -> Trial:
         alone = apply_edits(self._incumbent, (proposal.edit,)).document
-        if digest(alone) == digest(self._incumbent):
-            return Trial(proposal, alone, Judges())
         judges = self._panel.judges(proposal, self._size, right_cases(self._size))
-        if not (judges.own or judges.unseen) or not self._admitted([proposal.edit]):
-            return Trial(proposal, alone, Judges())
-        return Trial(proposal, alone, judges)
+        changed = digest(alone) != digest(self._incumbent)
+        tried = changed and bool(judges.own or judges.unseen) and self._admitted([proposal.edit])
+        return Trial(proposal, alone, judges if tried else Judges())
 
     def _first(self, trial: Trial) -> Sequence[Example]:
-        """The failures of the first wave: own ones, or unseen ones where there are none."""
+        """Return the failures of the first wave: own ones, else unseen ones."""
         return trial.judges.own[: self._own] or trial.judges.unseen[: self._size]
 
-    def _more_own(self, trial: Trial) -> Sequence[Example]:
-        return trial.judges.own[: self._size]
-
     def _rest(self, trial: Trial) -> Sequence[Example]:
-        """The unseen failures and further own cases, in turns, on which an edit that cures is tried."""
+        """Return further unseen and own failures, in turns, for an edit that cures."""
         own = [case for case in trial.judges.own if case not in trial.examples]
         unseen = [case for case in trial.judges.unseen if case not in trial.examples]
         more = [case for pair in zip_longest(unseen, own) for case in pair if case is not None]
@@ -99,13 +95,13 @@ class _Screen:
         return [t.with_run(self._engine, self._incumbent, cases) for t, cases in zip(trials, examples, strict=True)]
 
     async def _judged(self, trials: Sequence[Trial]) -> list[Trial]:
-        """The trials; those that cured something with what they did to unseen failures and near right cases."""
+        """Try the edits that cure on unseen failures and near successes."""
         await self._run([(trial.text, (*self._rest(trial), *trial.judges.right)) for trial in trials if trial.cured])
         after = [trial.with_run(self._engine, self._incumbent, self._rest(trial)) for trial in trials]
         return [trial.with_right(self._engine, self._incumbent) if trial.cured else trial for trial in after]
 
     async def _controlled(self, trials: Sequence[Trial]) -> tuple[list[Trial], frozenset[str]]:
-        """The trials without breakages by chance, and the failures that an unrelated edit cures too."""
+        """Return the trials without breakages by chance, and the failures that an unrelated edit also cures."""
         made = controls(self._engine, self._incumbent, trials)
         again = [breakages(self._incumbent, trial, trials) for trial in trials]
         cells = [(one.text, (one.example,)) for one in made]
@@ -117,7 +113,7 @@ class _Screen:
         return left, by_chance(self._engine, self._incumbent, made)
 
     async def _grouped(self, trials: Sequence[Trial]) -> tuple[list[Trial], list[EditGroup]]:
-        """The trials after the members of the groups that cured were tried alone, and the groups that none explains."""
+        """Try edits in groups, then the members of curing groups alone; return the groups that no member explains."""
         tried = groups(self._incumbent, trials, self._panel.failures, self._optimize.minibatch)
         sets = dict.fromkeys(group.members for group in tried if len(group.members) > 1)
         admitted = {members: self._admitted([member.edit for member in members]) for members in sets}
@@ -131,8 +127,14 @@ class _Screen:
         return after, only_together(now, after)
 
     async def _needed(self, joint: Sequence[EditGroup]) -> dict[Proposal, Proposal]:
-        """Members of the groups with the cure that they need each other for."""
-        without = [parts(self._incumbent, group) for group in joint]
+        """Credit the members of groups with the cure that they need each other for."""
+        without = [
+            [
+                group_of(self._incumbent, [p for p in group.members if p is not out], group.example)
+                for out in group.members
+            ]
+            for group in joint
+        ]
         await self._run([(part.text, (part.example,)) for each in without for part in each])
         pairs = zip(joint, without, strict=True)
         left = [needed(self._engine, self._incumbent, group, each) for group, each in pairs]
@@ -149,7 +151,7 @@ class _Screen:
         await gather([rollouts.measure(text, examples, stage="screen") for text, examples in cells if examples])
 
     def _admitted(self, edits: Sequence[Edit]) -> bool:
-        """Whether a text may be screened once more; if so, it is counted."""
+        """Count a further screening of a text, and return whether it is allowed."""
         key = hashlib.sha256("; ".join(wording(edit) for edit in edits).encode()).hexdigest()[:16]
         if self.counts.get(key, 0) >= TIMES_A_TEXT_IS_SCREENED:
             return False
@@ -159,17 +161,17 @@ class _Screen:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A cured example, and the text with an edit that was not meant to cure it."""
+    """Placebo control: a cured example, and the skill with an edit that does not target it."""
 
     example: Example
     text: Document
 
 
 def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> list[Control]:
-    """One for each failure that an edit cured alone.
+    """Choose a control for each failure that an edit cured alone.
 
-    Edits that share no cure with those that cured the failure come first, then those that cured nothing, then one that
-    was tried on the failure already, which costs no call.
+    Edits that share no cure with those that cured the failure come first, then those that cured nothing, then one
+    already tried on the failure, which costs no call.
     """
     cured = {example.id: example for trial in trials for example in trial.examples if example.id in trial.cured}
     changed = [trial for trial in trials if digest(trial.text) != digest(incumbent)]
@@ -189,21 +191,21 @@ def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> li
 
 
 def by_chance(engine: Engine, incumbent: Document, made: Sequence[Control]) -> frozenset[str]:
-    """Ids of the examples that their controls cured; a control that was not measured says nothing."""
+    """Return the ids of the examples that their controls cured."""
     changes = ((control.example.id, goal_change(engine, incumbent, control.text, control.example)) for control in made)
     return frozenset(example for example, change in changes if change is not None and change > 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """Right cases that an edit broke, and the text with that edit and an unrelated one."""
+    """Successes that an edit broke, and the skill with that edit and an unrelated one."""
 
     examples: tuple[Example, ...]
     text: Document
 
 
 def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Recheck | None:
-    """The right cases to be tried once more; None if the edit broke none or has no edit beside it."""
+    """Return the broken successes to try again; None if there are none, or no unrelated edit."""
     lost = {name for name, change in trial.proposal.guarded if change < 0}
     others = [each for each in trials if each is not trial and not lost & {name for name, _ in each.proposal.guarded}]
     for other in sorted(others, key=lambda each: len(each.cured)) if lost else ():
@@ -214,7 +216,7 @@ def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Rec
 
 
 def discount_chance(engine: Engine, incumbent: Document, trial: Trial, again: Recheck) -> Trial:
-    """The trial whose broken right cases count only where they are broken again; unmeasured ones count."""
+    """Drop breakages that do not occur again; unmeasured ones count."""
     found = {case.id: goal_change(engine, incumbent, again.text, case) for case in again.examples}
     chance = {name for name, change in found.items() if change is not None and change >= 0}
     kept = tuple((name, 0 if name in chance else change) for name, change in trial.proposal.guarded)
@@ -223,15 +225,19 @@ def discount_chance(engine: Engine, incumbent: Document, trial: Trial, again: Re
 
 @dataclass(frozen=True, slots=True)
 class EditGroup:
-    """Edits that may cure one failure, and the incumbent with all of them."""
+    """Edits that may cure one failure together, and the incumbent with all of them."""
 
     members: tuple[Proposal, ...]
     example: Example
     text: Document
 
+    def without(self, incumbent: Document, out: Proposal) -> EditGroup:
+        """Return the group without one of its members."""
+        return group_of(incumbent, [member for member in self.members if member is not out], self.example)
+
 
 def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Example], most: int) -> list[EditGroup]:
-    """One group for each failure that no edit cured, in the order of the failures.
+    """Return a group for each failure that no edit cured, in order.
 
     An edit is in the groups of its first `most` failures. A failure on which its only edit was tried has no group.
     """
@@ -250,19 +256,19 @@ def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Exam
 
 
 def reach(trial: Trial) -> list[Example]:
-    """The failures that an edit may have been written for: its own, and those that others cite for it."""
+    """Return the failures that an edit may target: its own, and those that others cite for it."""
     return [*trial.judges.own, *(case for case in trial.judges.unseen if case.id in trial.proposal.cures)]
 
 
 def group_of(incumbent: Document, proposals: Sequence[Proposal], example: Example) -> EditGroup:
-    """The group of those proposals that the document takes beside each other."""
+    """Return the group of the proposals that the skill accepts together."""
     reports = apply_edits(incumbent, [proposal.edit for proposal in proposals]).results
     members = tuple(p for p, report in zip(proposals, reports, strict=True) if report.applied)
     return EditGroup(members, example, apply_edits(incumbent, [p.edit for p in members]).document)
 
 
 def curing(engine: Engine, incumbent: Document, tried: Sequence[EditGroup], most: int) -> list[EditGroup]:
-    """The groups that cure, each edit in at most `most` of them."""
+    """Return the groups that cure, each edit in at most `most` of them."""
     found, counts = [], dict[Proposal, int]()
     for group in tried:
         free = all(counts.get(member, 0) < most for member in group.members)
@@ -273,7 +279,7 @@ def curing(engine: Engine, incumbent: Document, tried: Sequence[EditGroup], most
 
 
 def only_together(tried: Sequence[EditGroup], trials: Sequence[Trial]) -> list[EditGroup]:
-    """Of the groups that cure, disjoint ones of edits none of which cures anything alone."""
+    """Return disjoint curing groups of edits that cure nothing alone."""
     known = {name for trial in trials for name in trial.cured}
     taken = {trial.proposal for trial in trials if trial.cured}
     found = []
@@ -284,13 +290,8 @@ def only_together(tried: Sequence[EditGroup], trials: Sequence[Trial]) -> list[E
     return found
 
 
-def parts(incumbent: Document, group: EditGroup) -> list[EditGroup]:
-    """The group without each of its members in turn."""
-    return [group_of(incumbent, [p for p in group.members if p is not out], group.example) for out in group.members]
-
-
 def needed(engine: Engine, incumbent: Document, group: EditGroup, without: Sequence[EditGroup]) -> EditGroup | None:
-    """The group of those members without which the cure is smaller, or unknown; None if they are fewer than two."""
+    """Return the group of the members whose absence reduces the cure or leaves it unknown; None for fewer than two."""
     whole = goal_change(engine, incumbent, group.text, group.example) or 0
     left = [goal_change(engine, incumbent, part.text, part.example) for part in without]
     stay = [p for p, change in zip(group.members, left, strict=True) if change is None or change < whole]
@@ -299,7 +300,7 @@ def needed(engine: Engine, incumbent: Document, group: EditGroup, without: Seque
 
 
 def credited(engine: Engine, incumbent: Document, group: EditGroup) -> dict[Proposal, Proposal]:
-    """The members with the cure that they share; none if the group by itself does not cure."""
+    """Return the members with the cure that they share; none if the group does not cure."""
     change = goal_change(engine, incumbent, group.text, group.example) or 0
     if change <= 0:
         return {}

@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Protocol
+from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from skillc.document.skill import Document, digest, tokens
+from skillc.document.skill import digest, tokens
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, decision_record, is_right, mean_score
 from skillc.optimize.gate.decide import with_rejected
 from skillc.optimize.gate.gate import Decision, is_hopeless, mean_json
 from skillc.optimize.gate.pool import race, take_best
 from skillc.optimize.propose.proposals import differences, wording
 from skillc.optimize.strategies.mechanism import Mechanism
-from skillc.outcomes import Example
-from skillc.plan.schema import GatePlan, Plan
+from skillc.plan.schema import Plan
 
-
-class Decide(Protocol):
-    """Decides candidates."""
-
-    async def __call__(
-        self,
-        engine: Engine,
-        state: SearchState,
-        candidates: Sequence[Document],
-        batch: Sequence[Example],
-        *,
-        gates: Sequence[GatePlan] | None = None,
-        first_wave: Callable[[], None] | None = None,
-    ) -> list[Decision]:
-        """Return a decision for each candidate, in their order; at most one is `accept`."""
+# With the parameters of `race`.
+Decide: TypeAlias = Callable[..., Awaitable[list[Decision]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +71,7 @@ class Rollback(Mechanism):
         return cls(optimize.rollback) if optimize.accept == "always" and optimize.rollback is not None else None
 
     def after_decision(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
-        """Return to the best skill, as a decision that counts for nothing else.
-
-        What led away from the best goes to the rejected-edit buffer.
-        """
+        """Return to the best skill by a decision of its own, and reject the edits that led away from it."""
         goal = engine.plan.goal
         now, best = mean_score(engine, state.incumbent, goal.name), mean_score(engine, state.best, goal.name)
         if now is None or best is None or best - now <= self._limit * (goal.high - goal.low):

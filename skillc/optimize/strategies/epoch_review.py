@@ -15,7 +15,7 @@ from skillc.document.skill import Document, Section, digest
 from skillc.gates.stages import gates_for
 from skillc.json_values import objects_in
 from skillc.optimize.engine import Engine, Position, SearchState
-from skillc.optimize.gate.decide import Patch, settle_patch
+from skillc.optimize.gate.decide import Patch, settle
 from skillc.optimize.gate.gate import goal_of, mean_json
 from skillc.optimize.propose.cases import (
     briefing,
@@ -37,7 +37,7 @@ from skillc.tokens import count_tokens
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
 
-# Regressions first: guidance is there to undo them.
+# Regressions first, because guidance should undo them.
 ORDER: tuple[Change, ...] = ("regressed", "still_failing", "improved", "still_right")
 CHANGED = ("regressed", "improved")
 
@@ -52,7 +52,7 @@ class ComparedExample:
 
 @dataclass(frozen=True, slots=True)
 class EpochComparison:
-    """What became of some training examples between an epoch's first and its last skill, regressions first."""
+    """Changes of training examples between an epoch's first and its last skill, regressions first."""
 
     first: Document
     last: Document
@@ -60,11 +60,11 @@ class EpochComparison:
 
 
 async def compare_epoch(engine: Engine, first: Document, last: Document, epoch: int) -> EpochComparison:
-    """Examples of the training split under the epoch's first and its last skill, regressions first.
+    """Compare training examples under the epoch's first and its last skill.
 
-    Drawn by the seed, `slow_update_samples` of them: the first ones for `mixed`; for `changed` and `unchanged` those
-    that fit among the first `SCAN` times as many, sent in waves until there are enough. What was not measured under
-    both skills is left out.
+    `slow_update_samples` of them are drawn by the seed: the first ones for `mixed`; for `changed` and `unchanged`
+    matching ones among the first `SCAN` times as many, measured in waves until there are enough. Examples unmeasured
+    under either skill are excluded.
     """
     wanted, policy = engine.plan.optimize.slow_update_samples, engine.plan.optimize.pairs
     order = shuffled(engine.dataset.train, seed_for(engine.plan.data.seed, "slow update", epoch=epoch))
@@ -122,16 +122,14 @@ class SlowUpdate(Mechanism):
 
 
 def slow_sections(state: SearchState) -> list[Section]:
-    """The sections that a slow update rewrites, one after the other."""
+    """Return the sections that a slow update rewrites, in order."""
     return [section for section in state.incumbent.sections if section.mode == "slow"]
 
 
 async def slow_update(
     engine: Engine, state: SearchState, section: Section, compared: EpochComparison, position: Position, ordinal: int
 ) -> SearchState:
-    """Guidance for one slow section, through the gates like any edit; it never counts for patience.
-
-    Without a pair there is nothing to learn from, and nothing is asked.
+    """Rewrite one slow section under the gates, if there are examples to compare. It never counts for patience.
 
     Raises:
         BudgetReached: a cap does not admit a call.
@@ -156,20 +154,14 @@ async def slow_update(
     if not written.results[-1].applied:
         engine.observer.note(f"slow update: {written.results[-1].message}")
         return state
-    told: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
-    patch = Patch((), written.document, told, f"guidance of {section.name}: {reply.guidance.strip()}")
-    return await settle_patch(
-        engine,
-        state,
-        patch,
-        [pair.example for pair in compared.pairs],
-        position,
-        gates=gates_for(engine.plan.gates, slow=True),
-    )
+    record: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
+    patch = Patch((), written.document, record, f"guidance of {section.name}: {reply.guidance.strip()}")
+    batch = [pair.example for pair in compared.pairs]
+    return await settle(engine, state, [patch], batch, position, gates=gates_for(engine.plan.gates, slow=True))
 
 
 def comparison_views(engine: Engine, compared: EpochComparison) -> list[PairView]:
-    """The pairs as the optimizer sees them: what changed, and the answers under the first and the last skill."""
+    """Return the compared examples for a prompt."""
     plan, views = engine.plan, []
     limit = plan.optimize.trajectory_limit
     for i, pair in enumerate(compared.pairs, 1):
@@ -191,7 +183,7 @@ def comparison_views(engine: Engine, compared: EpochComparison) -> list[PairView
     return views
 
 
-# Characters of an edit: the memory is about kinds of edits, so that the first words do.
+# Characters of an edit: its first words show which kind it is.
 _EDIT = 160
 
 
@@ -206,7 +198,7 @@ class MetaSkill(Mechanism):
         return cls() if plan.optimize.meta_skill else None
 
     async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
-        """Yield the state with a new memory; after the last epoch nothing would read it."""
+        """Yield the state with a new memory, except after the last epoch."""
         if epoch.decisions and epoch.position.epoch < epochs_of(engine.plan):
             yield await meta_skill(engine, state, epoch.decisions, epoch.position)
 
@@ -214,10 +206,7 @@ class MetaSkill(Mechanism):
 async def meta_skill(
     engine: Engine, state: SearchState, decisions: Sequence[Mapping[str, JsonValue]], position: Position
 ) -> SearchState:
-    """The state with a new memory, or the old one where the optimizer gave none.
-
-    An epoch in which nothing was proposed teaches nothing, so nothing is asked.
-    """
+    """Update the memory of the optimizer, if the epoch had proposals."""
     views = [view(record) for record in decisions]
     if not any(each.edits for each in views):
         return state
@@ -233,7 +222,7 @@ async def meta_skill(
 
 
 def view(record: Mapping[str, JsonValue]) -> DecisionView:
-    """A decision's record as the optimizer is reminded of it: each proposed edit with its fate, a draft as a whole."""
+    """Return a decision for a prompt: each proposed edit with its fate, or the draft."""
     number = record["decision"]
     return DecisionView(
         step=number if isinstance(number, int) else 0,
@@ -246,11 +235,8 @@ def view(record: Mapping[str, JsonValue]) -> DecisionView:
 def _edits(record: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
     drafts = [each for each in objects_in(record.get("drafts")) if each.get("chosen")]
     if drafts:
-        told = ("tokens", "cured", "of_failures", "broke", "of_rights")
-        return [
-            ("a draft of {} tokens, cured {} of {} and broke {} of {}".format(*(d[k] for k in told)), "")
-            for d in drafts
-        ]
+        text = "a draft of {tokens} tokens, cured {cured} of {of_failures} and broke {broke} of {of_rights}"
+        return [(text.format(**each), "") for each in drafts]
     fates = objects_in(record.get("fates"))
     if fates:
         return [

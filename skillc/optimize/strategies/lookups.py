@@ -1,7 +1,7 @@
 """Lookups (`lookups = n`): a reflection may list, read and search the trajectories of its batch before it answers.
 
-The protocol is part of the prompt, so any model can follow it: a reply `{"lookup": ...}` is a question, and each turn
-is an ordinary question to the optimizer with its own sample, under the same ledger and cache.
+The protocol is part of the prompt, so any model can follow it: a reply `{"lookup": ...}` asks for a lookup, and each
+turn is an ordinary call of the optimizer with its own sample, under the same ledger and cache.
 """
 
 from __future__ import annotations
@@ -82,14 +82,14 @@ class BatchTrajectories:
         return max(1, len(text) * self.part // max(1, count_tokens(text)))
 
     def listed(self) -> list[HitView]:
-        """Every trajectory with its score, its number of parts and how it begins."""
+        """Return each trajectory with its score, its number of parts and its beginning."""
         return [
             HitView(tag, len(self.parts(tag)), view.score, view.gold, _beginning(view))
             for tag, view in self.views.items()
         ]
 
     def found(self, text: str) -> list[HitView]:
-        """Where a text first stands in each trajectory that holds it, ignoring case: the part, and what is around."""
+        """Return the first occurrence of a text in each trajectory, ignoring case: the part and the context."""
         wanted, hits = re.compile(re.escape(text.strip()), re.IGNORECASE), []
         for tag, view in self.views.items():
             whole = _whole(view)
@@ -101,7 +101,7 @@ class BatchTrajectories:
         return hits
 
     def answer(self, lookup: Lookup) -> tuple[list[HitView], str]:
-        """What a question gives: trajectories, and a text beside them or instead of them."""
+        """Answer a lookup with trajectories and a text."""
         if lookup.op == "list":
             return self.listed(), f"{len(self.views)} trajectories"
         if lookup.op == "search":
@@ -118,7 +118,7 @@ class BatchTrajectories:
 
 
 def _whole(view: TrajectoryView) -> str:
-    """A trajectory as one text; what the program withholds is not in it."""
+    """Return a trajectory as one text, without what the program withholds."""
     parts = [f"input {name}:\n{value}" for name, value in view.inputs.items()]
     named = (("steps", view.trajectory), ("answer", view.answer), ("gold", view.gold), ("feedback", view.feedback))
     return "\n\n".join([*parts, *(f"{name}:\n{text}" for name, text in named if text is not None)])
@@ -138,7 +138,7 @@ async def ask_with_lookups(
     sample: tuple[int, ...],
     check: Callable[[ReflectReply], None],
 ) -> ReflectReply | None:
-    """A reflection that may ask up to `most` questions first; None where no reply can be read."""
+    """Ask for a reflection with up to `most` lookups first; None if no reply can be read."""
     for turn in range(most):
         reply = await optimizer.ask(
             LookReply,

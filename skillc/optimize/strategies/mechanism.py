@@ -78,7 +78,7 @@ class Mechanism:
         return limit
 
     def request(self, request: ReflectRequest) -> ReflectRequest:
-        """Return the request with what the mechanism asks besides."""
+        """Return the request with the questions of the mechanism."""
         return request
 
     def wrap_ask(self, ask: Ask) -> Ask:
@@ -104,7 +104,7 @@ class Mechanism:
         return ()
 
     def step_record(self, state: SearchState, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
-        """Return what the history records of a step."""
+        """Return values of a step for the history."""
         return {}
 
     # ---- after decisions and at the ends ----

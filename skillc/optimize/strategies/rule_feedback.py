@@ -1,9 +1,9 @@
-"""What reflections report of rules: lapses in following them, and how often each helped and misled."""
+"""Let reflections report on rules: lapses in following them, and on which cases each helped or misled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from pydantic import JsonValue
@@ -14,14 +14,20 @@ from skillc.optimize.engine import SearchState
 from skillc.optimize.propose.prompting import Kind, ReflectRequest
 from skillc.optimize.propose.proposals import Proposal, wording
 from skillc.optimize.propose.reflect import Reflection
-from skillc.optimize.propose.replies import LapseReply, MarkReply, ProposedEdit, ReflectReply
+from skillc.optimize.propose.replies import LapseReply, ProposedEdit, ReflectReply
 from skillc.optimize.strategies.mechanism import Mechanism
 from skillc.plan.initial import REMINDERS
 from skillc.plan.schema import Plan
 
+# A rule that misled fewer examples than this is not proposed for deletion.
+ENOUGH_HARM = 2
+
+# By a rule's id and text, the training examples on which it helped (True) or misled (False).
+Counts: TypeAlias = Mapping[tuple[str, str], Mapping[str, bool]]
+
 
 class Lapses(Mechanism):
-    """Ask which failures are lapses, and write reminders for them."""
+    """Ask which failures are lapses in following a correct rule, and write reminders instead of edits for them."""
 
     name = "lapses"
 
@@ -35,10 +41,10 @@ class Lapses(Mechanism):
         return replace(request, lapses=request.kind == "failures")
 
     def edits(self, kind: Kind, reply: ReflectReply, edits: Sequence[ProposedEdit]) -> Sequence[ProposedEdit]:
-        """Add the reminders; what cites more cases comes first, and the optimizer's own order breaks ties."""
+        """Add the reminders; edits that cite more cases come first, then the optimizer's own order."""
         if kind != "failures" or not reply.lapses:
             return edits
-        both = [*without_lapses(edits, reply.lapses), *reminders(reply.lapses)]
+        both = [*_without_lapses(edits, reply.lapses), *map(_reminder, reply.lapses)]
         return sorted(both, key=lambda edit: -len(edit.cures))
 
     def owns_section(self, section: str) -> bool:
@@ -46,7 +52,7 @@ class Lapses(Mechanism):
         return section == REMINDERS
 
     def step_record(self, state: SearchState, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
-        """Record how many cases were lapses."""
+        """Record the number of lapses."""
         return {"lapses": sum(map(lapsed, reflections))}
 
 
@@ -57,61 +63,30 @@ def lapsed(reflection: Reflection) -> int:
     return len({tag for lapse in reflection.reply.lapses for tag in lapse.cases if tag in reflection.ids})
 
 
-def without_lapses(edits: Sequence[ProposedEdit], lapses: Sequence[LapseReply]) -> list[ProposedEdit]:
-    """The edits with what mends the skill alone: a case that is a lapse is cured by no edit of the rules.
-
-    An edit that was meant for lapses only goes; one that cites nothing stays.
-    """
-    lapsed = {tag for lapse in lapses for tag in lapse.cases}
+def _without_lapses(edits: Sequence[ProposedEdit], lapses: Sequence[LapseReply]) -> list[ProposedEdit]:
+    """Remove lapses from the cited cases, and the edits that cited only lapses."""
+    tags = {tag for lapse in lapses for tag in lapse.cases}
     kept = []
     for edit in edits:
-        cures = tuple(tag for tag in edit.cures if tag not in lapsed)
+        cures = tuple(tag for tag in edit.cures if tag not in tags)
         if cures or not edit.cures:
             kept.append(edit.model_copy(update={"cures": cures}))
     return kept
 
 
-def reminders(lapses: Sequence[LapseReply]) -> list[ProposedEdit]:
-    """An edit for each reminder; it goes through the same screen and the same gates as any other."""
-    edits = []
-    for lapse in lapses:
-        of = f"rule {lapse.rule}" if lapse.rule else "a rule"
-        why = f"lapse: {of} was right and was not followed on {len(lapse.cases) or 'some'} cases"
-        edits.append(ProposedEdit(op="add", section=REMINDERS, text=lapse.reminder, rationale=why, cures=lapse.cases))
-    return edits
-
-
-# A rule that misled fewer examples than this is not proposed for deletion.
-ENOUGH_HARM = 2
-
-
-# By a rule's id and its text, the training examples on which it helped (True) or misled (False).
-Counts: TypeAlias = Mapping[tuple[str, str], Mapping[str, bool]]
-
-
-@dataclass(frozen=True, slots=True)
-class RuleMark:
-    """One rule on one training example; `text` is what the rule said."""
-
-    rule: str
-    text: str
-    example: str
-    helped: bool
-
-
-def read_marks(marks: Sequence[MarkReply], skill: Document, examples: Mapping[str, str]) -> tuple[RuleMark, ...]:
-    """The marks of one reply that name rules and trajectories there are; `examples` holds example ids by tag."""
-    found = []
-    for mark in marks:
-        rule = skill.rule((mark.rule or "").lower())
-        if rule is not None:
-            for tags, helped in ((mark.helped, True), (mark.misled, False)):
-                found += [RuleMark(rule.id, rule.text, examples[tag], helped) for tag in tags if tag in examples]
-    return tuple(found)
+def _reminder(lapse: LapseReply) -> ProposedEdit:
+    """Return the edit for a reminder, which is screened and gated like any other."""
+    rule = f"rule {lapse.rule}" if lapse.rule else "a rule"
+    why = f"lapse: {rule} was right and was not followed on {len(lapse.cases) or 'some'} cases"
+    return ProposedEdit(op="add", section=REMINDERS, text=lapse.reminder, rationale=why, cures=lapse.cases)
 
 
 class RuleCounts(Mechanism):
-    """Ask which rules helped and misled, show the counts, and propose to delete rules that do harm."""
+    """Ask which rules helped and misled, show the counts, and propose to delete rules that do harm.
+
+    After ACE, Zhang et al., "Agentic Context Engineering". Counted are distinct training examples, for a rule with its
+    exact text: a replaced rule starts at zero.
+    """
 
     name = "rule_counts"
 
@@ -122,28 +97,48 @@ class RuleCounts(Mechanism):
 
     def notes(self, state: SearchState) -> Mapping[str, str]:
         """Write the counts beside each marked rule."""
-        return {rule: _note(*counts) for rule, counts in tallies(state, state.incumbent).items()}
+        return {rule: _note(*counts) for rule, counts in _tallies(state, state.incumbent).items()}
 
     def request(self, request: ReflectRequest) -> ReflectRequest:
         """Ask for marks."""
         return replace(request, rule_counts=True)
 
     def after_reflections(self, state: SearchState, reflections: Sequence[Reflection]) -> SearchState:
-        """Count the marks; of two on one example the later counts."""
+        """Count the marks; the last mark of a rule on an example counts."""
         counts = {key: dict(seen) for key, seen in _counts(state).items()}
         for reflection in reflections:
-            marks = reflection.reply.marks if reflection.reply is not None else ()
-            for mark in read_marks(marks, state.incumbent, reflection.ids):
-                counts.setdefault((mark.rule, mark.text), {})[mark.example] = mark.helped
+            for mark in reflection.reply.marks if reflection.reply is not None else ():
+                rule = state.incumbent.rule((mark.rule or "").lower())
+                if rule is None:
+                    continue
+                for tags, helped in ((mark.helped, True), (mark.misled, False)):
+                    marked = {reflection.ids[tag]: helped for tag in tags if tag in reflection.ids}
+                    if marked:
+                        counts.setdefault((rule.id, rule.text), {}).update(marked)
         return state.with_mechanism_state(self.name, counts)
 
     def proposals(self, state: SearchState, proposals: Sequence[Proposal], most: int) -> Sequence[Proposal]:
-        """Propose to delete harmful rules."""
-        return harmful(state, proposals, most)
+        """Propose to delete rules that misled more than they helped, the greatest harm first.
+
+        Each deletion cites the misled examples. Rules that a proposal already changes, and rules whose deletion was
+        rejected before, are skipped.
+        """
+        changed = {proposal.edit.rule for proposal in proposals if not isinstance(proposal.edit, Add)}
+        tried = {part for entry in state.memory.rejected for part in entry.text.split("; ")}
+        found = []
+        for rule in state.incumbent.rules:
+            seen = _counts(state).get((rule.id, rule.text), {})
+            helped, misled = _tally(seen)
+            edit = Delete(rule.id, _note(helped, misled))
+            if rule.id in changed or wording(edit) in tried or misled <= helped or misled < ENOUGH_HARM:
+                continue
+            cures = tuple(sorted(example for example, good in seen.items() if not good))
+            found.append(Proposal(edit, cures, support=misled - helped))
+        return sorted(found, key=lambda proposal: -proposal.support)[:most]
 
     def step_record(self, state: SearchState, reflections: Sequence[Reflection]) -> Mapping[str, JsonValue]:
         """Record the counts of the incumbent's rules: `{"3fa2c1": {"helped": 4, "misled": 1}}`."""
-        found = tallies(state, state.incumbent)
+        found = _tallies(state, state.incumbent)
         return {self.name: {rule: {"helped": helped, "misled": misled} for rule, (helped, misled) in found.items()}}
 
 
@@ -152,41 +147,16 @@ def _counts(state: SearchState) -> Counts:
     return found
 
 
-def tallies(state: SearchState, skill: Document) -> dict[str, tuple[int, int]]:
-    """(helped, misled) of each rule of a skill that has been marked, by id, in the skill's order."""
-    found = {}
-    for rule in skill.rules:
-        seen = _counts(state).get((rule.id, rule.text))
-        if seen:
-            helped = sum(seen.values())
-            found[rule.id] = (helped, len(seen) - helped)
-    return found
+def _tallies(state: SearchState, skill: Document) -> dict[str, tuple[int, int]]:
+    """Return (helped, misled) of each marked rule of a skill, by id, in the skill's order."""
+    counts = _counts(state)
+    return {rule.id: _tally(seen) for rule in skill.rules if (seen := counts.get((rule.id, rule.text)))}
+
+
+def _tally(seen: Mapping[str, bool]) -> tuple[int, int]:
+    helped = sum(seen.values())
+    return helped, len(seen) - helped
 
 
 def _note(helped: int, misled: int) -> str:
     return f"count: helped {helped}, misled {misled}"
-
-
-def harmful(state: SearchState, proposals: Sequence[Proposal], most: int) -> list[Proposal]:
-    """Deletions of rules that mislead more than they help, the greatest harm first, at most so many.
-
-    Each cites the examples that it misled, so that it is screened like any edit. A rule that a proposal mends already
-    is left alone, and so is one whose deletion was rejected before.
-    """
-    mended = {proposal.edit.rule for proposal in proposals if not isinstance(proposal.edit, Add)}
-    tried = {part for entry in state.memory.rejected for part in entry.text.split("; ")}
-    found = []
-    for rule, (helped, misled) in tallies(state, state.incumbent).items():
-        edit = Delete(rule, _note(helped, misled))
-        if rule in mended or wording(edit) in tried:
-            continue
-        if misled > helped and misled >= ENOUGH_HARM:
-            seen = _counts(state)[rule, _text(state.incumbent, rule)]
-            cures = tuple(sorted(example for example, good in seen.items() if not good))
-            found.append(Proposal(edit, cures, support=misled - helped))
-    return sorted(found, key=lambda proposal: -proposal.support)[:most]
-
-
-def _text(skill: Document, rule: str) -> str:
-    found = skill.rule(rule)
-    return found.text if found else ""

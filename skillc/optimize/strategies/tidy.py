@@ -1,9 +1,9 @@
-"""Tidying: take out rules without support, and write the rest anew and shorter, under a gate of no loss.
+"""Tidying: remove rules without support and shorten the others, under a gate of no loss.
 
-Two candidates are tried, one after the other, because a reject is decided early and an accept takes the whole split:
-the open sections as the optimizer writes them anew, without the rules that cured nothing; then the skill as it is
-without these rules. A candidate needs fewer tokens than the skill and at least its goal on validation. The program's
-own gates hold too, except those that a skill fails against itself: they ask for a gain, which tidying does not promise.
+Two candidates are tried in turn, because a rejection is decided early and an accept takes the whole split: first the
+open sections as the optimizer rewrites them, without the rules that cured nothing; then the skill only without these
+rules. A candidate needs fewer tokens and at least the same goal on validation. The program's gates apply too, except
+those that a skill fails against itself: they require a gain, which tidying does not promise.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, SkillState, StateTerm, Term
 from skillc.optimize.engine import Engine, Position, SearchState
-from skillc.optimize.gate.credit import Moved, attribute_flips, distinct_words, flips
-from skillc.optimize.gate.decide import Patch, committed, settle_patch
+from skillc.optimize.gate.credit import Flips, attribute_flips, distinct_words, flips
+from skillc.optimize.gate.decide import Patch, committed, settle
 from skillc.optimize.gate.gate import evidence, goal_of, mean_json, skills_by_name, text_evidence
 from skillc.optimize.propose.cases import briefing, confusion
 from skillc.optimize.propose.prompting import tidy_messages
@@ -33,27 +33,27 @@ from skillc.optimize.screen.candidates import apply_and_report, ask_for_sections
 from skillc.optimize.strategies.mechanism import Epoch, Mechanism
 from skillc.plan.schema import GatePlan, Plan
 
-# More rules than this that single edits have written since the last whole text are worth a tidying.
+# Tidying is due after more rules than this from single edits since the last text written as a whole.
 HANDFUL = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What speaks for a rule.
+    """The evidence for a rule.
 
     Attributes:
-        moved: validation examples that came out otherwise than without the rules, where the rule's own words are.
-        proven: whether it cured a training failure that its author had not seen.
-        apart: whether it has words that no other rule has; without them nothing can be said of it.
+        moved: flips on validation against the skill without the rules, associated with this rule.
+        proven: whether it cured a training failure unseen by its author.
+        apart: whether it has words that no other rule has; without them no flip can be associated with it.
     """
 
-    moved: Moved
+    moved: Flips
     proven: bool
     apart: bool
 
     @property
     def missing(self) -> bool:
-        """Whether nothing speaks for the rule, or more against it."""
+        """Whether there is no evidence for the rule, or more against it."""
         return self.moved.net < 0 or (self.apart and not (self.moved.cured or self.proven))
 
     def __str__(self) -> str:
@@ -62,16 +62,16 @@ class Support:
 
 
 class Tidy(Mechanism):
-    """Take out rules without support at epoch ends and before the final test, and write the rest shorter.
+    """Tidy the skill at epoch ends and before the final test, once for each skill with enough to tidy.
 
-    Nothing is tried twice on one skill, nor if there is little to tidy. It never counts for patience.
+    It never counts for patience.
     """
 
     name = "tidy"
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Tidy | None:
-        """Return the mechanism if `tidy` is on and the gates decide: without them it would take whatever is shorter."""
+        """Return the mechanism if `tidy` is on and the gates decide: without them it would accept any shorter skill."""
         return cls() if plan.optimize.tidy and plan.optimize.accept == "gates" else None
 
     async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
@@ -91,15 +91,15 @@ class Tidy(Mechanism):
 
 
 def _single(state: SearchState) -> list[Rule]:
-    """The rules that single edits have written since the last text that was written as a whole."""
+    """Return the rules from single edits since the last text that was written as a whole."""
     whole = state.whole or state.initial
     return [rule for rule in state.incumbent.rules if (old := whole.rule(rule.id)) is None or old.text != rule.text]
 
 
 def rule_support(engine: Engine, state: SearchState, reference: Document) -> dict[str, Support]:
-    """What speaks for each rule of the incumbent that a reference lacks, by the rule's id.
+    """Return the evidence for each rule of the incumbent that a reference lacks, by the rule's id.
 
-    Both were measured on validation. What came out otherwise there is credited by words, so it is a hint.
+    Both skills are measured on validation. Flips are associated by words, so they are a hint.
     """
     skill = state.incumbent
     edits = differences(reference, skill)
@@ -115,7 +115,7 @@ def rule_support(engine: Engine, state: SearchState, reference: Document) -> dic
 
 
 def _rule_of(skill: Document, edit: Edit) -> str | None:
-    """The id of the rule that an edit wrote; None where it took one away."""
+    """Return the id of the rule that an edit wrote; None if it deleted one."""
     if isinstance(edit, Replace):
         return edit.rule
     return next((rule.id for rule in skill.rules if isinstance(edit, Add) and rule.text == edit.text), None)
@@ -124,13 +124,13 @@ def _rule_of(skill: Document, edit: Edit) -> str | None:
 async def tidy_incumbent(
     engine: Engine, state: SearchState, found: Mapping[str, Support], position: Position
 ) -> SearchState:
-    """The state after the candidates of a tidying have met their gates.
+    """Return the state after the candidates of a tidying were decided.
 
     Args:
-        engine: the surroundings.
-        state: its incumbent is tidied; it was measured on validation.
-        found: what speaks for its rules.
-        position: where in the run.
+        engine: the run.
+        state: its incumbent is tidied; it is measured on validation.
+        found: the evidence for its rules.
+        position: the position in the run.
 
     Raises:
         BudgetReached: a cap does not admit a call.
@@ -138,12 +138,12 @@ async def tidy_incumbent(
     engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
     before, gates = digest(state.incumbent), tidy_gates(engine, state)
     for patch in await _candidates(engine, state, found, gates, position):
-        # Where leaving out all of them loses something, the rules stay that speak of what was lost.
-        retries = 1 if patch.shown["maker"] == "prune" else 0
-        # What the gates of a step decided of the same text was another question.
+        # If removing all rules loses something, keep those associated with the loss.
+        retries = 1 if patch.record["maker"] == "prune" else 0
+        # Earlier rejections were decided by the gates of a step.
         asked = replace(state, decided={})
         with committed(engine, state):
-            after = await settle_patch(engine, asked, patch, (), position, gates=gates, retries=retries)
+            after = await settle(engine, asked, [patch], (), position, gates=gates, retries=retries)
         state = replace(after, decided=state.decided)
         if digest(state.incumbent) != before:
             break
@@ -153,19 +153,20 @@ async def tidy_incumbent(
 async def _candidates(
     engine: Engine, state: SearchState, found: Mapping[str, Support], gates: Sequence[GatePlan], position: Position
 ) -> list[Patch]:
-    """The candidates that the gates on texts let through, each text once, the one that changes more first."""
-    pruned, rewritten = _pruned(found), await _rewritten(engine, state, found, position)
+    """Return the candidates that pass the gates on texts, each text once, the rewrite first."""
+    pruned = [Delete(rule, str(support)) for rule, support in found.items() if support.missing]
+    rewritten = await _rewritten(engine, state, found, position)
     written = apply_edits(state.incumbent, rewritten).document
     left = [edit for edit in pruned if written.rule(edit.rule) == state.incumbent.rule(edit.rule)]
     ways: dict[str, Sequence[Edit]] = {"rewrite": [*rewritten, *left] if rewritten else [], "prune": pruned}
-    shown: dict[str, JsonValue] = {"support": {rule: str(support) for rule, support in found.items()}}
-    patches = [_patch(engine, state, edits, gates, {"maker": maker, **shown}) for maker, edits in ways.items()]
+    record: dict[str, JsonValue] = {"support": {rule: str(support) for rule, support in found.items()}}
+    patches = [_patch(engine, state, edits, gates, {"maker": maker, **record}) for maker, edits in ways.items()]
     distinct = {digest(patch.candidate): patch for patch in patches if patch is not None}
     return list(distinct.values())
 
 
 def tidy_gates(engine: Engine, state: SearchState) -> tuple[GatePlan, ...]:
-    """The gates of a tidying: no loss on validation, fewer tokens, and those of the program that ask for no gain."""
+    """Return the gates of a tidying: no loss on validation, fewer tokens, and the program's that require no gain."""
     goal = engine.plan.goal.name
 
     def both(operator: Operator, of: Callable[[SkillState], Term]) -> Term:
@@ -196,26 +197,22 @@ def _patch(
     state: SearchState,
     edits: Sequence[Edit],
     gates: Sequence[GatePlan],
-    shown: Mapping[str, JsonValue],
+    record: Mapping[str, JsonValue],
 ) -> Patch | None:
-    """A candidate of as many of the first edits as the gates on texts let through; None where none fits."""
+    """Return a candidate of as many of the first edits as pass the gates on texts; None without any."""
     fitting = first_fitting(engine, state, edits, gates)
     if not fitting:
         return None
     document, changed = apply_and_report(state.incumbent, fitting)
     gone = ", ".join(edit.rule for edit in fitting if isinstance(edit, Delete)) or "none"
     text = f"tidied to {tokens(document)} tokens, rules left out: {gone}"
-    return Patch(fitting, document, {**shown, "edits": changed}, text, whole=True)
-
-
-def _pruned(found: Mapping[str, Support]) -> list[Delete]:
-    return [Delete(rule, str(support)) for rule, support in found.items() if support.missing]
+    return Patch(fitting, document, {**record, "edits": changed}, text, whole=True)
 
 
 async def _rewritten(
     engine: Engine, state: SearchState, found: Mapping[str, Support], position: Position
 ) -> Sequence[Edit]:
-    """The edits that the open sections written anew amount to; none where the optimizer gave nothing that fits."""
+    """Return the edits of the optimizer's rewrite of the open sections; none if it gave no valid one."""
     skill = state.incumbent
     sections = [name for name in writable_sections(engine, skill) if (own := skill.section(name)) and own.rules]
     if not sections:
