@@ -396,7 +396,7 @@ def marked(state, *marks):
 
 
 def told(state):
-    return RuleCounts().told(state, ())["rule_counts"]
+    return RuleCounts().step_record(state, ())["rule_counts"]
 
 
 def test_marks_are_counted_by_example_and_start_anew_with_other_words(tmp_path):
