@@ -12,7 +12,7 @@ from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
-from skillc.language.functions import expand, own_function
+from skillc.language.functions import expand, own_function, wrong_level
 from skillc.language.modules import elsewhere
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
@@ -51,18 +51,11 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
 
 def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
     scope, span = low.scope, node.function.span
-    if name in EXAMPLE_FUNCTIONS:
-        shown = scope.shown(node.span)
-        hint = f"make it a metric: `metric m = {shown}`, and write `candidate.m`"
-        raise scope.fail("SK306", span, f"`{name}` measures one rollout, and a gate compares whole runs", hint)
-    if name in RUN_FUNCTIONS:
-        raise scope.fail(
-            "SK306", span, f"`{name}` compares skills, and a metric measures one rollout", "call it in a gate"
-        )
+    if name in EXAMPLE_FUNCTIONS or name in RUN_FUNCTIONS:
+        raise wrong_level(scope, node, name, span)
     if name in scope.metrics.names:
-        raise scope.fail(
-            "SK205", span, f"`{name}` is a metric without parameters", f"write `{name}` without parentheses"
-        )
+        message = f"`{name}` is a metric without parameters"
+        raise scope.fail("SK205", span, message, f"write `{name}` without parentheses")
     known = chain(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS, scope.module.functions())
     found = elsewhere(name, scope.module)
     raise scope.unknown("SK205", "function", name, span, known, instead=found, ordered=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,11 +35,9 @@ class CheckState:
     report: Reporter
     program: nodes.Program
     module: Module
-    flawed: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
     unread: bool = False
     tokens: tuple[Token, ...] = ()
-    readable: bool = True
     entities: tuple[Entity, ...] = ()
     metrics: tuple[CheckedMetric, ...] = ()
     gates: tuple[CheckedGate, ...] = ()
@@ -49,6 +46,7 @@ class CheckState:
     @property
     def checked(self) -> Checked:
         """The result of all passes; its diagnostics are in the order in which they were reported."""
+        required = next((each for each in self.module.declarations if each.kind.word == "require" and each.bare), None)
         return Checked(
             self.program,
             NEWEST,
@@ -58,13 +56,8 @@ class CheckState:
             self.report.diagnostics(),
             is_library(self.module),
             unsupported=self.unsupported,
-            required=self._required,
+            required=CheckedVerdict("improved", required.source, required.span) if required is not None else None,
         )
-
-    @property
-    def _required(self) -> CheckedVerdict | None:
-        decl = next((each for each in self.module.declarations if each.kind.word == "require" and each.bare), None)
-        return CheckedVerdict("improved", decl.source, decl.span) if decl is not None else None
 
 
 def analyse(source: Source, loader: Loader | None = None) -> CheckState:
@@ -81,8 +74,20 @@ def analyse(source: Source, loader: Loader | None = None) -> CheckState:
     state = CheckState(
         source, loader, report, parsed.program, module, unread=bool(parsed.diagnostics), tokens=parsed.tokens
     )
-    for each in PASSES:
-        each(state)
+    _check_version(state)
+    classifier = Classifier(report, source, "", ())
+    module.declarations = classifier.classify(parsed.program.statements).kinds
+    module.dropped |= classifier.rejected
+    Linker(report, loader).link(module, parsed.program.statements)
+    rules.check_names(report, module)
+    entities = Entities(report, module)
+    state.entities, state.broken = entities.all(), entities.broken
+    _check_declarations(state)
+    _lower(state)
+    # A library is not compiled, only the programs that use it.
+    if not is_library(module):
+        check_missing(report, module, module.dropped)
+        report_unsupported(report, state.unsupported)
     return state
 
 
@@ -95,7 +100,7 @@ def _hidden_characters(source: Source) -> list[Diagnostic]:
     return hidden(source)
 
 
-def _language(state: CheckState) -> None:
+def _check_version(state: CheckState) -> None:
     """Check that the file declares the version of the language."""
     headers = [s for s in state.program.statements if isinstance(s, nodes.Header) and is_language(s)]
     if not headers:
@@ -121,33 +126,7 @@ def _language(state: CheckState) -> None:
         state.report.add("SK208", state.source, headers[0].span, message, hint=f"write `language {NEWEST}`")
 
 
-def _sort(state: CheckState) -> None:
-    """Classify the statements of the file."""
-    before = state.report.errors
-    classifier = Classifier(state.report, state.source, "", ())
-    state.module.declarations = classifier.classify(state.program.statements).kinds
-    state.module.dropped |= classifier.rejected
-    state.readable = not state.unread and state.report.errors == before
-
-
-def _link(state: CheckState) -> None:
-    """Load the modules that the program uses."""
-    Linker(state.report, state.loader).link(state.module, state.program.statements)
-
-
-def _names(state: CheckState) -> None:
-    """Check that names are unique."""
-    rules.check_names(state.report, state.module)
-
-
-def _entities(state: CheckState) -> None:
-    """Evaluate the declarations."""
-    builder = Entities(state.report, state.module)
-    state.entities = builder.all()
-    state.flawed, state.broken = builder.flawed, builder.broken
-
-
-def _rules(state: CheckState) -> None:
+def _check_declarations(state: CheckState) -> None:
     """Check declarations against each other."""
     rules.check_fields(state.report, state.entities, state.module)
     check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
@@ -162,7 +141,7 @@ def _rules(state: CheckState) -> None:
         rules.check_required(state.report, entity, state.module.dropped | state.broken)
 
 
-def _expressions(state: CheckState) -> None:
+def _lower(state: CheckState) -> None:
     """Lower functions, metrics and gates to terms."""
     facts = Declarations.of(state.entities, state.module, state.broken)
     lower = Lower(state.report, state.module, facts, state.program.comments)
@@ -171,29 +150,3 @@ def _expressions(state: CheckState) -> None:
     state.gates = lower.lower_gates()
     state.metrics = tuple(lower.metrics.values())
     state.unsupported = unsupported_parts(state.entities, lower.unsupported)
-
-
-def _missing(state: CheckState) -> None:
-    """Report missing declarations."""
-    if not is_library(state.module):
-        check_missing(state.report, state.module, state.module.dropped)
-
-
-def _unsupported(state: CheckState) -> None:
-    """Report what this version can't compile; a library is not compiled, only the programs that use it."""
-    if not is_library(state.module):
-        report_unsupported(state.report, state.unsupported)
-
-
-PASSES: tuple[Callable[[CheckState], None], ...] = (
-    _language,
-    _sort,
-    _link,
-    _names,
-    _entities,
-    _rules,
-    _expressions,
-    _missing,
-    _unsupported,
-)
-"""In order."""

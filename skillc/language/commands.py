@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
 from pathlib import PurePosixPath, PureWindowsPath
 
 from skillc.diagnostics.diagnostic import Reporter
@@ -174,57 +175,36 @@ def _check_answer(report: Reporter, command: Setting, concurrency: Setting | Non
     answer = command.block.get("answer")
     if answer is None or not isinstance(answer.value, Invocation):
         return
-    problem = _ANSWERS[answer.value.function](str(answer.value.arguments[0]))
+    form, argument = answer.value.function, str(answer.value.arguments[0])
+    problem = _answer_problem(form, argument)
+    one_call = concurrency is not None and concurrency.value == Amount(Fraction(1))
     if problem is not None:
         add_error(report, "SK622", answer, *problem)
-    elif answer.value.function == "file" and "folder" in command.block and not _is_one(concurrency):
+    elif form == "file" and "folder" in command.block and not one_call:
         message = "concurrent calls would write the same file in the same folder"
         hint = "add `concurrency = 1` to the model's block, or remove `folder`: each call then has its own"
         add_error(report, "SK622", answer, message, hint)
 
 
-def _is_one(setting: Setting | None) -> bool:
-    return setting is not None and isinstance(setting.value, Amount) and setting.value.value == 1
-
-
-Problem = tuple[str, str]
-
-
-def _json_problem(path: str) -> Problem | None:
-    if json_path(path) is not None:
-        return None
-    return f"`{path}` is not a path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
-
-
-def _after_problem(marker: str) -> Problem | None:
-    hint = 'write `after("Answer:")`, or remove `answer` to use the whole output'
-    return None if marker else ("the marker is empty", hint)
-
-
-def _match_problem(pattern: str) -> Problem | None:
-    try:
-        groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as problem:
-        return f"not a regular expression: {problem}", "use the syntax of Python's `re`"
-    if groups > 1:
-        return f"the expression has {groups} groups; at most one is allowed", "write the others as `(?:...)`"
+def _answer_problem(form: str, argument: str) -> tuple[str, str] | None:
+    """Message and hint for a wrong argument of a form of answers, such as `json(".result")`."""
+    if form == "json" and json_path(argument) is None:
+        return f"`{argument}` is not a path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
+    if form == "after" and not argument:
+        return "the marker is empty", 'write `after("Answer:")`, or remove `answer` to use the whole output'
+    if form == "match":
+        try:
+            groups = re.compile(argument).groups
+        except (re.error, OverflowError, RecursionError) as problem:
+            return f"not a regular expression: {problem}", "use the syntax of Python's `re`"
+        if groups > 1:
+            return f"the expression has {groups} groups; at most one is allowed", "write the others as `(?:...)`"
+    if form == "file":
+        posix, windows = PurePosixPath(argument), PureWindowsPath(argument)
+        outside = posix.is_absolute() or windows.anchor or ".." in (*posix.parts, *windows.parts)
+        if outside or "\0" in argument or not (posix.parts or windows.parts):
+            return f"`{argument}` is not a file in the working folder", 'write its name: `file("last.txt")`'
     return None
-
-
-def _file_problem(name: str) -> Problem | None:
-    parts = {*PurePosixPath(name).parts, *PureWindowsPath(name).parts}
-    outside = PurePosixPath(name).is_absolute() or PureWindowsPath(name).anchor or ".." in parts
-    if not parts or outside or "\0" in name:
-        return f"`{name}` is not a file in the working folder", 'write its name: `file("last.txt")`'
-    return None
-
-
-_ANSWERS: Mapping[str, Callable[[str], Problem | None]] = {
-    "json": _json_problem,
-    "after": _after_problem,
-    "match": _match_problem,
-    "file": _file_problem,
-}
 
 
 # ---- its environment ------------------------------------------------------------------------------

@@ -86,7 +86,6 @@ class Entities:
 
     Attributes:
         broken: names of fields whose declaration has an error.
-        flawed: kinds with an error in their block; nothing is reported as missing from them.
     """
 
     def __init__(self, report: Reporter, module: Module) -> None:
@@ -95,7 +94,6 @@ class Entities:
         self._open: list[KindDeclaration] = []
         self._endless: set[int] = set()
         self.broken: set[str] = set()
-        self.flawed: set[str] = set()
 
     def all(self) -> tuple[Entity, ...]:
         """Every entity without errors, in the order of the file."""
@@ -106,7 +104,7 @@ class Entities:
             try:
                 found.append(self._entity(self._module, decl))
             except Broken:
-                self.flawed.add(decl.kind.word)
+                continue
         return tuple(found)
 
     # ---- one declaration ----
@@ -134,7 +132,6 @@ class Entities:
 
     def _meaning(self, module: Module, decl: KindDeclaration) -> Entity:
         kind, node = decl.kind, decl.node
-        before = self._report.errors
         errors = FileErrors(self._report, module.source)
         type_ = field_type(errors, node.type) if kind.type and node.type is not None else None
         value: Value | None = None
@@ -153,8 +150,6 @@ class Entities:
             children.insert(0, Entity("about", None, about.source, about.span, about.words, None, about.value))
         if not right:
             raise Broken
-        if self._report.errors > before:
-            self.flawed.add(kind.word)
         name = decl.name.text if decl.name else None
         place = decl.name.span if decl.name else decl.span
         return Entity(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Label
 from skillc.diagnostics.suggest import spelling_hint
@@ -40,6 +40,7 @@ from skillc.language.types import (
     bare,
 )
 from skillc.syntax import nodes
+from skillc.syntax.source import Span
 from skillc.text import counted, listed
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
     if function.module.verified.get(function.name) is False or not (too_deep or verify(low, function)):
         raise Broken
     if function.level is not scope.level:
-        _wrong_level(scope, node, function)
+        raise wrong_level(scope, node, function.shown, node.span)
     if not scope.generic:
         function.module.reached.add(("function", function.name))
     scope.effort.expansions += 1
@@ -272,11 +273,9 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
         scope,
         module=function.module,
         parameters=bound,
-        site=scope.site or Label(scope.source, node.span),
+        site=scope.site if scope.generic else scope.site or Label(scope.source, node.span),
         inside=(*scope.inside, (function.module.key, function.name)),
     )
-    if scope.generic:
-        inside = replace(inside, site=scope.site)
     typed = _lower_body(low.within(inside, low.depth), function)
     count, depth = size_and_depth(typed.term)
     if count > _LARGEST or depth > _DEEPEST_TERM:
@@ -284,15 +283,14 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
     return typed
 
 
-def _wrong_level(scope: Scope, node: nodes.Call, function: UserFunction) -> NoReturn:
+def wrong_level(scope: Scope, node: nodes.Call, name: str, span: Span) -> Broken:
+    """Report a function of metrics in a gate, or a function of gates in a metric."""
     if scope.level is Level.RUN:
         hint = f"make it a metric: `metric m = {scope.shown(node.span)}`, and write `candidate.m`"
-        raise scope.fail(
-            "SK306", node.span, f"`{function.shown}` measures one rollout, and a gate compares whole runs", hint
-        )
-    raise scope.fail(
-        "SK306", node.span, f"`{function.shown}` is a gate, and a metric measures one rollout", "call it in a gate"
-    )
+        message = f"`{name}` measures one rollout, and a gate compares whole runs"
+    else:
+        message, hint = f"`{name}` compares skills, and a metric measures one rollout", "call it in a gate"
+    return scope.fail("SK306", span, message, hint)
 
 
 def _bindings(low: Lowering, node: nodes.Call, function: UserFunction) -> dict[str, Binding]:

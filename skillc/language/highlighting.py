@@ -17,8 +17,6 @@ from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, STATES, TYPES
 from skillc.syntax.tokens import terminals
 
-SCOPE = "source.skill"
-
 OPERATORS = ("and", "or", "not")
 CONSTANTS = ("on", "off", "none")
 
@@ -145,7 +143,7 @@ def textmate() -> dict[str, Any]:
     return {
         "comment": "Made from the table of kinds and the grammar by `python -m editors.make`; changes are lost.",
         "name": "skill",
-        "scopeName": SCOPE,
+        "scopeName": "source.skill",
         "fileTypes": ["skill"],
         "patterns": [{"include": f"#{each}"} for each in repository],
         "repository": repository,

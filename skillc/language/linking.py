@@ -101,9 +101,9 @@ class Linker:
             if name in module.places:
                 secondary = (Label(module.source, module.places[name], "first used here"),)
         elif name in STATES:
-            message = f"`{name}` is a reserved name: a skill of every run"
+            message = f"`{name}` is reserved for a skill of every run"
         elif name == STD and use.path != (alias,):
-            message = f"`{STD}` is a reserved name: the standard library"
+            message = f"`{STD}` is reserved for the standard library"
         else:
             return True
         self._error("SK108", module, alias.span, message, hint, secondary=secondary)

@@ -103,7 +103,7 @@ class Module:
 
     Attributes:
         key: its path below the root, `std.gates`, or `acme:gates.skill` in a package; unique.
-        declarations: in order.
+        declarations: in order; set before anything looks one up.
         dropped: words of statements that could not be read.
         uses: modules by alias; None for one that could not be loaded, which is reported already.
         places: the place of each alias.
@@ -128,8 +128,6 @@ class Module:
     verified: dict[str, bool | None] = field(default_factory=dict)
     path: str = ""
     package: Package | None = None
-    _index: dict[str, dict[str, KindDeclaration]] = field(default_factory=dict, repr=False)
-    _indexed: tuple[KindDeclaration, ...] = field(default=(), repr=False)
 
     @property
     def shown(self) -> str:
@@ -140,22 +138,21 @@ class Module:
 
     def named(self, kind: str) -> Mapping[str, KindDeclaration]:
         """The declarations of a kind by name; the first of two with one name."""
-        return self._by_kind().get(kind, {})
+        return self._by_kind.get(kind, {})
 
     def functions(self) -> Mapping[str, KindDeclaration]:
         """Metrics and gates with parameters."""
-        return self._by_kind().get(_FUNCTIONS, {})
+        return self._by_kind.get(_FUNCTIONS, {})
 
+    @cached_property
     def _by_kind(self) -> dict[str, dict[str, KindDeclaration]]:
-        """Index the declarations; cached, because every expression needs the index."""
-        if self._indexed is not self.declarations:
-            self._index, self._indexed = {}, self.declarations
-            for decl in self.declarations:
-                if decl.name is not None:
-                    self._index.setdefault(decl.kind.word, {}).setdefault(decl.name.text, decl)
-            both = {**self._index.get("gate", {}), **self._index.get("metric", {})}
-            self._index[_FUNCTIONS] = {name: each for name, each in both.items() if each.node.parameters is not None}
-        return self._index
+        found: dict[str, dict[str, KindDeclaration]] = {}
+        for decl in self.declarations:
+            if decl.name is not None:
+                found.setdefault(decl.kind.word, {}).setdefault(decl.name.text, decl)
+        both = {**found.get("gate", {}), **found.get("metric", {})}
+        found[_FUNCTIONS] = {name: each for name, each in both.items() if each.node.parameters is not None}
+        return found
 
     def children(self, parent: str) -> list[KindDeclaration]:
         """The declarations in all blocks of a kind."""

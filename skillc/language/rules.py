@@ -311,9 +311,9 @@ def _first_line(module: Module) -> Span:
     return Span(start, end if end >= 0 else len(text))
 
 
-ROLLOUTS = {"environment": "0.5", "react": "0.5", "code": "0.5", "codex": "0.5", "command": "0.5"}
-SECOND_SKILL = "0.5"
-ON_DEMAND = "0.5"
+_NEXT = "0.5"
+ROLLOUTS = dict.fromkeys(("environment", "react", "code", "codex", "command"), _NEXT)
+"""Kinds of rollouts that this version can't run, with the version that can."""
 
 _ROLLOUT_HINT = "this version compiles `predict` and `chain_of_thought`"
 _LOAD_HINT = "remove it: in this version the target reads the skill for every example"
@@ -332,11 +332,9 @@ def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported])
         if entity.kind == "task":
             found += _unsupported(entity, "rollout", ROLLOUTS, _ROLLOUT_HINT)
         elif entity.kind == "skill":
-            found += _unsupported(entity, "load", {"on_demand": ON_DEMAND}, _LOAD_HINT)
+            found += _unsupported(entity, "load", {"on_demand": _NEXT}, _LOAD_HINT)
     skills = [entity for entity in entities if entity.kind == "skill"]
-    found += [
-        Unsupported("a second skill", skill.source, skill.span, SECOND_SKILL, _SKILL_HINT) for skill in skills[1:]
-    ]
+    found += [Unsupported("a second skill", skill.source, skill.span, _NEXT, _SKILL_HINT) for skill in skills[1:]]
     found += called
     unique = {(each.what, each.source.name, each.span): each for each in found}
     return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))

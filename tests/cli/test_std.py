@@ -90,7 +90,7 @@ def test_names_that_there_are_not_are_explained(tmp_path):
         "strict": "`skillc std gates.strict`",
         "acme": "`acme.metrics`, `acme.runs.quick`",
         "zzzzzz": "`skillc std` lists all modules",
-        "gates.zzzzzz": "`skillc std gates` lists what it has",
+        "gates.zzzzzz": "`skillc std gates` lists its declarations",
     }
     for name, hint in cases.items():
         done = skillc("std", name, folder=tmp_path, env=env)
@@ -115,8 +115,8 @@ def test_packages_that_cannot_be_used_are_told_beside_the_list(tmp_path):
     done = skillc("std", folder=tmp_path, env=env)
     assert done.returncode == 0
     assert "names no package" in done.stderr
-    assert "`std` of `acme-skills 1.2` is the standard library's name" in done.stderr
-    assert "`no-name` of `acme-skills 1.2` is a name that `use` can't say" in done.stderr
+    assert "`std` of `acme-skills 1.2` is the name of the standard library" in done.stderr
+    assert "`no-name` of `acme-skills 1.2` can't be written after `use`" in done.stderr
     assert "acme" not in done.stdout
 
 

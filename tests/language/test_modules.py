@@ -139,7 +139,7 @@ def test_files_in_folders_name_each_other_from_where_they_are(tmp_path: Path) ->
         ),
         ("use lab", "", "SK111", "no package `lab` is installed", 'use "./lab.skill" as lab'),
         ("use stdd.gates", "", "SK111", "no package `stdd` is installed", "did you mean `std`?"),
-        ("use no_such_thing.gates", "", "SK111", "no package `no_such_thing`", "install the distribution"),
+        ("use no_such_thing.gates", "", "SK111", "no package `no_such_thing`", "install its distribution"),
         ("use std", "", "SK104", "unknown module `std`", "valid options: `std.c"),
         ("use std.gates.strict", "", "SK104", "unknown module `std.gates.strict`", ""),
     ],
@@ -179,7 +179,7 @@ def test_two_modules_of_one_name_are_told_with_both_places(tmp_path: Path) -> No
     assert found.secondary[0].source.slice(found.secondary[0].span) == "use std.gates"
     written(tmp_path, std=MOST)
     assert (
-        "a reserved name: the standard library"
+        "reserved for the standard library"
         in only(program(use='use "std.skill" as std'), "SK108", tmp_path).message
     )
 

@@ -171,10 +171,10 @@ def test_a_module_gets_an_alias(house, tmp_path):
     [
         ("goal sc|ore", "two words", "is not a name"),
         ("goal sc|ore", "not", "is a word of the language"),
-        ("goal sc|ore", "answer", "`answer` is a field and a metric"),
+        ("goal sc|ore", "answer", "`answer` is both a field and a metric"),
         ("gate be|tter", "safe", "`safe` is declared twice"),
-        ("as la|b", "gates", "two modules are called `gates`"),
-        ("as la|b", "candidate", "no module can be called `candidate`"),
+        ("as la|b", "gates", "two modules are named `gates`"),
+        ("as la|b", "candidate", "`candidate` is reserved for a skill"),
         ("model tar|get", "student", "role that every compile needs"),
         ("exact_|match(", "x", "a word of the language"),
         ("gates.ke|eps", "x", "belongs to the standard library"),
