@@ -178,10 +178,7 @@ def test_two_modules_of_one_name_are_told_with_both_places(tmp_path: Path) -> No
     assert found.primary.source.slice(found.primary.span) == "gates"
     assert found.secondary[0].source.slice(found.secondary[0].span) == "use std.gates"
     written(tmp_path, std=MOST)
-    assert (
-        "reserved for the standard library"
-        in only(program(use='use "std.skill" as std'), "SK108", tmp_path).message
-    )
+    assert "reserved for the standard library" in only(program(use='use "std.skill" as std'), "SK108", tmp_path).message
 
 
 @pytest.mark.parametrize(
