@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from skillc.errors import SkillcError
 from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
-from skillc.models.rulebook.target import answer_target
+from skillc.models.rulebook.target import Messages, answer_target
 
 
-def answer(messages: Sequence[Mapping[str, object]], parameters: Mapping[str, object] | None = None) -> str:
+def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -> str:
     """Return the reply to a prompt; the prompt decides whether it is a target's or an optimizer's.
 
     Args:

@@ -28,19 +28,14 @@ EXPECTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SkillRule:
-    """A rule of the skill as the optimizer sees it.
-
-    Attributes:
-        read: the rule as rulebook understands it; None if it does not.
-        support: its evidence, if the prompt has it.
-    """
+    """A rule of the skill; `id` is empty for a new one, and `read` None if rulebook does not understand it."""
 
     id: str
     section: str
     topic: str
     text: str
-    why: str
-    read: DecisionRule | None
+    why: str = ""
+    read: DecisionRule | None = None
     support: str = ""
 
 
@@ -69,7 +64,6 @@ class Brief:
     """One optimizer prompt.
 
     Attributes:
-        inputs: names of the input fields.
         outputs: the output fields, each with its type.
         labels: of the first output that has any; empty for free text.
         rules: of all trainable sections, in order.
@@ -77,13 +71,12 @@ class Brief:
         lines: all that rulebook understands of the skill, in reading order: a rule's id, else "", and the rule.
         majority: whether the answer with the most signs wins.
         rejected: the texts in the rejected-edit buffer.
-        cases: trajectories or pairs of the request.
-        further: training examples with their right answers.
-        edits: proposed edits by patch, as JSON objects.
+        further: training examples beside the cases of the request.
+        edits: proposed edits by patch.
         kinds: of the patches.
         request: attributes of the request.
         texts: of the slow sections, by name.
-        limits: of the sections that have one, in tokens, by name.
+        limits: of sections, in tokens.
         memory: the meta skill of earlier epochs.
         decisions: whether each patch was accepted, with the texts of its edits.
     """

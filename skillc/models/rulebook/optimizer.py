@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import EXPECTED, Brief, Case, SkillRule, find_answer, read_brief
@@ -25,20 +25,20 @@ from skillc.models.rulebook.induce import (
 )
 from skillc.models.rulebook.propose import aggregate, reflect, with_lookups
 from skillc.models.rulebook.sentences import read_sentence
-from skillc.models.rulebook.target import read_form, read_inputs, texts, write_answer
+from skillc.models.rulebook.target import Messages, read_form, read_inputs, texts, write_answer
 from skillc.tokens import count_tokens
 
 _MOST_EDITS = 99
 _UNSUPPORTED = re.compile(r"cured 0 and broke \d+ on validation$")
 
 
-def is_request(messages: Sequence[Mapping[str, object]]) -> bool:
+def is_request(messages: Messages) -> bool:
     """Whether a prompt is the optimizer's: its first user message begins with a task and ends with a request."""
     first = next(iter(texts(messages, "user")), "").strip()
     return first.startswith("<task>") and first.endswith("</request>")
 
 
-def answer_optimizer(messages: Sequence[Mapping[str, object]]) -> str:
+def answer_optimizer(messages: Messages) -> str:
     """Return the reply to an optimizer's prompt; `{}` for an unknown stage."""
     brief = read_brief(texts(messages, "user")[0])
     stage = _STAGES.get(brief.request.get("stage", ""))
@@ -86,22 +86,12 @@ def _meta_skill(brief: Brief) -> dict[str, object]:
     return {"memory": "\n".join(lines)}
 
 
-@dataclass(frozen=True, slots=True)
-class DraftRule:
-    """A rule of a section while it is rewritten; `id` is empty for a new one."""
-
-    id: str
-    topic: str
-    text: str
-    why: str = ""
-
-
 def _rewrite(brief: Brief) -> dict[str, object]:
     """Rewrite each requested section with the edits that fit below its limit."""
     edits = brief.edits[0] if brief.edits else ()
     sections = []
     for name, old in _requested_sections(brief):
-        rules = [DraftRule(rule.id, rule.topic, rule.text, rule.why) for rule in old]
+        rules = old
         limit = brief.limits.get(name)
         for edit in edits:
             after = _by_topic(_apply(rules, name, edit))
@@ -121,7 +111,7 @@ def _draft(brief: Brief) -> dict[str, object]:
     """Write each section with the edits for its failures and for the further cases, which have no answer yet."""
     edits = _reflect_on_failures(brief, tuple(case for case in brief.further if case.gold is not None))
     requested = _requested_sections(brief)
-    sections = [_section(name, _apply_all(_draft_rules(old), edits, name), old) for name, old in requested]
+    sections = [_section(name, _apply_all(old, edits, name), old) for name, old in requested]
     return {"sections": [section for section in sections if section["rules"]]}
 
 
@@ -129,7 +119,7 @@ def _one_shot(brief: Brief) -> dict[str, object]:
     """Return the texts of the sections that an edit changes."""
     edits, changed = _reflect_on_failures(brief), {}
     for name in brief.sections:
-        rules = _draft_rules([rule for rule in brief.rules if rule.section == name])
+        rules = [rule for rule in brief.rules if rule.section == name]
         after = _apply_all(rules, edits, name)
         if after != rules:
             changed[name] = _markdown(after)
@@ -162,11 +152,7 @@ def _requested_sections(brief: Brief) -> list[tuple[str, list[SkillRule]]]:
     return [(name, [rule for rule in brief.rules if rule.section == name]) for name in names]
 
 
-def _draft_rules(rules: Sequence[SkillRule]) -> list[DraftRule]:
-    return [DraftRule(rule.id, rule.topic, rule.text) for rule in rules]
-
-
-def _section(name: str, rules: Sequence[DraftRule], old: Sequence[SkillRule]) -> dict[str, object]:
+def _section(name: str, rules: Sequence[SkillRule], old: Sequence[SkillRule]) -> dict[str, object]:
     """Return a section of a reply: unchanged rules by their ids, others in full."""
     old_texts = {rule.id: rule.text for rule in old}
     written: list[dict[str, object]] = []
@@ -177,7 +163,7 @@ def _section(name: str, rules: Sequence[DraftRule], old: Sequence[SkillRule]) ->
     return {"section": name, "rules": written}
 
 
-def _markdown(rules: Sequence[DraftRule]) -> str:
+def _markdown(rules: Sequence[SkillRule]) -> str:
     """Return rules as markdown, those without a topic first, then topic by topic."""
     blocks = []
     for topic in dict.fromkeys(["", *(rule.topic for rule in rules)]):
@@ -187,19 +173,19 @@ def _markdown(rules: Sequence[DraftRule]) -> str:
     return "\n\n".join(blocks)
 
 
-def _apply_all(rules: Sequence[DraftRule], edits: Sequence[Mapping[str, object]], section: str) -> list[DraftRule]:
+def _apply_all(rules: Sequence[SkillRule], edits: Sequence[Mapping[str, object]], section: str) -> list[SkillRule]:
     after = list(rules)
     for edit in edits:
         after = _apply(after, section, edit)
     return after
 
 
-def _apply(rules: Sequence[DraftRule], section: str, edit: Mapping[str, object]) -> list[DraftRule]:
+def _apply(rules: Sequence[SkillRule], section: str, edit: Mapping[str, object]) -> list[SkillRule]:
     """Apply an edit to a section; one that names no rule of it changes nothing."""
     op, text, why = edit.get("op"), str(edit.get("text", "")), str(edit.get("rationale", ""))
     rule_id, after = str(edit.get("rule", "")), str(edit.get("after", ""))
     if op == "add" and edit.get("section") == section and all(rule.text != text for rule in rules):
-        return _insert(rules, DraftRule("", str(edit.get("topic") or ""), text, why), after)
+        return _insert(rules, SkillRule("", section, str(edit.get("topic") or ""), text, why), after)
     own = next((rule for rule in rules if rule.id == rule_id and rule_id), None)
     if own is None or op == "add":
         return list(rules)
@@ -209,27 +195,27 @@ def _apply(rules: Sequence[DraftRule], section: str, edit: Mapping[str, object])
     return _insert(rest, own, after) if op == "move" else rest
 
 
-def _insert(rules: Sequence[DraftRule], new: DraftRule, after: str) -> list[DraftRule]:
+def _insert(rules: Sequence[SkillRule], new: SkillRule, after: str) -> list[SkillRule]:
     if after == "start":
         return [new, *rules]
     at = next((i for i, rule in enumerate(rules, 1) if rule.id == after and after), len(rules))
     return [*rules[:at], new, *rules[at:]]
 
 
-def _by_topic(rules: Sequence[DraftRule]) -> list[DraftRule]:
+def _by_topic(rules: Sequence[SkillRule]) -> list[SkillRule]:
     """Group rules by topic, those without a topic first, as a section orders them."""
     topics = dict.fromkeys(("", *(rule.topic for rule in rules)))
     return [rule for topic in topics for rule in rules if rule.topic == topic]
 
 
-def _count_tokens(rules: Sequence[DraftRule]) -> int:
+def _count_tokens(rules: Sequence[SkillRule]) -> int:
     topics = {rule.topic for rule in rules if rule.topic}
     return sum(count_tokens(f"- {rule.text}") for rule in rules) + sum(count_tokens(f"### {t}") for t in topics)
 
 
-def _merge_sign_rules(brief: Brief, rules: Sequence[DraftRule]) -> list[DraftRule]:
+def _merge_sign_rules(brief: Brief, rules: Sequence[SkillRule]) -> list[SkillRule]:
     """Merge lists of signs of one field and answer into one rule, at the place of the first."""
-    merged: list[DraftRule] = []
+    merged: list[SkillRule] = []
     for rule in rules:
         for i, other in enumerate(merged):
             both = _merge(brief, other, rule)
@@ -241,7 +227,7 @@ def _merge_sign_rules(brief: Brief, rules: Sequence[DraftRule]) -> list[DraftRul
     return merged
 
 
-def _merge(brief: Brief, first: DraftRule, second: DraftRule) -> DraftRule | None:
+def _merge(brief: Brief, first: SkillRule, second: SkillRule) -> SkillRule | None:
     one = read_sign_rule(brief, first.text)
     other = read_sign_rule(brief, second.text)
     if first.topic != second.topic or one is None or other is None or one[0] != other[0] or not one[1] or not other[1]:
@@ -254,7 +240,7 @@ def _merge(brief: Brief, first: DraftRule, second: DraftRule) -> DraftRule | Non
     for sign, count in read_evidence(second.why).items():
         counts[sign] = max(counts.get(sign, SignCount()), count, key=lambda each: each.total)
     text = rule_text(field, ordered_signs(every, counts), answer)
-    return DraftRule(first.id or second.id, first.topic, text, evidence_text(counts))
+    return SkillRule(first.id or second.id, first.section, first.topic, text, evidence_text(counts))
 
 
 _SECTION = "instruction"
@@ -265,7 +251,7 @@ _FIELD = re.compile(r"^(?:input|output) \S+: .*$", re.MULTILINE)
 _KEPT = 192
 
 
-def answer_peer(messages: Sequence[Mapping[str, object]], sample: object = 0) -> str | None:
+def answer_peer(messages: Messages, sample: object = 0) -> str | None:
     """Return the reply to a prompt of DSPy's optimizers; None for any other prompt."""
     form = read_form("\n\n".join(texts(messages, "system")))
     for inputs, output, write in _PEER_PROMPTS:
@@ -302,7 +288,7 @@ def _propose_instruction(given: Mapping[str, str], sample: object) -> str:
     """MIPROv2: the instruction, and the rules of the description that this sample draws."""
     rules = _rules(given.get("dataset_description", ""))
     drawn = [rule for rule in rules if hashlib.sha256(f"{sample}\0{rule}".encode()).digest()[0] < _KEPT]
-    kept = [DraftRule("", "", rule) for rule in drawn]
+    kept = [SkillRule("", _SECTION, "", rule) for rule in drawn]
     return _markdown((*_lines(given["basic_instruction"]), *kept))
 
 
@@ -314,22 +300,22 @@ _PEER_PROMPTS: tuple[tuple[set[str], str, Callable[[Mapping[str, str], object], 
 )
 
 
-def _lines(text: str) -> tuple[DraftRule, ...]:
+def _lines(text: str) -> tuple[SkillRule, ...]:
     """Return the rules of an instruction; a text in parentheses means that it is empty."""
     if text.startswith("(") and text.endswith(")"):
         return ()
-    found: list[DraftRule] = []
+    found: list[SkillRule] = []
     topic = ""
     for line in text.splitlines():
         plain = line.strip()
         if plain.startswith("#"):
             topic = plain.lstrip("#").strip()
         elif plain:
-            found.append(DraftRule(f"g{len(found)}", topic, re.sub(r"^[-*+]\s+", "", plain)))
+            found.append(SkillRule(f"g{len(found)}", _SECTION, topic, re.sub(r"^[-*+]\s+", "", plain)))
     return tuple(found)
 
 
-def _brief(fields: Sequence[str], lines: Sequence[DraftRule]) -> Brief:
+def _brief(fields: Sequence[str], lines: Sequence[SkillRule]) -> Brief:
     """Read an instruction as skillc's own prompt would present it."""
     rows = [f"## {_SECTION} (trainable, 0 tokens)"]
     topic = ""

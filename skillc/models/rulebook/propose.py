@@ -42,7 +42,7 @@ from skillc.models.rulebook.induce import (
     sign_table,
 )
 from skillc.models.rulebook.sentences import normal
-from skillc.models.rulebook.target import texts
+from skillc.models.rulebook.target import Messages, texts
 
 _RIGHT = "right where "
 _SIGNS_PASSED_ON = 4
@@ -231,7 +231,7 @@ def _support(edit: Edit, missing: int = 0) -> int:
     return value if isinstance(value, int) else missing
 
 
-def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: dict[str, object]) -> dict[str, object]:
+def with_lookups(brief: Brief, messages: Messages, reply: dict[str, object]) -> dict[str, object]:
     """Return a lookup of the first sign not looked up yet; without one, the reply with the edits that remain."""
     lookups = _answered_lookups(messages, brief)
     looked_up = {normal(text) for text, _ in lookups}
@@ -244,7 +244,7 @@ def with_lookups(brief: Brief, messages: Sequence[Mapping[str, object]], reply: 
     return {**reply, "edits": edits}
 
 
-def _answered_lookups(messages: Sequence[Mapping[str, object]], brief: Brief) -> list[tuple[str, list[str]]]:
+def _answered_lookups(messages: Messages, brief: Brief) -> list[tuple[str, list[str]]]:
     """Return the texts searched so far, each with the right answers of the cases with a full score that contain it."""
     found = [m[1] for text in texts(messages, "user")[1:] if (m := _FOUND.search(text))]
     asked = [query for text in texts(messages, "assistant") if (query := _query(text)) is not None]

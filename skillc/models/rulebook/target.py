@@ -28,6 +28,8 @@ from skillc.models.rulebook.sentences import (
     reads_majority,
 )
 
+Messages = Sequence[Mapping[str, object]]
+
 _INPUTS = "Your input fields are:"
 _OUTPUTS = "Your output fields are:"
 _INTERACTIONS = "All interactions will be structured"
@@ -160,7 +162,7 @@ def _json_value(form: PromptFormat, name: str, value: str) -> object:
     return parse_json(value.lower() if kind == "bool" else value, value)
 
 
-def texts(messages: Sequence[Mapping[str, object]], role: str) -> list[str]:
+def texts(messages: Messages, role: str) -> list[str]:
     """Return the texts of all messages of a role; content may have several parts."""
     return [_content(message) for message in messages if message.get("role") == role]
 
@@ -228,9 +230,7 @@ def prior_label(inputs: Mapping[str, str], labels: Sequence[str]) -> str:
     return labels[letters % len(labels)]
 
 
-def answer_target(
-    messages: Sequence[Mapping[str, object]], *, noise: float = 0.0, seed: int = 0, sample: object = 0
-) -> str:
+def answer_target(messages: Messages, *, noise: float, seed: int, sample: object) -> str:
     """Return the reply to a program's prompt; `noise` is the probability of a wrong label."""
     form = read_form("\n\n".join(texts(messages, "system")))
     users = texts(messages, "user")
@@ -384,7 +384,7 @@ def formatted(text: str, formats: Sequence[Format]) -> str:
 _SCALE = 1 << 64
 
 
-def _draw(seed: int, messages: Sequence[Mapping[str, object]], sample: object, purpose: str) -> float:
+def _draw(seed: int, messages: Messages, sample: object, purpose: str) -> float:
     """Draw a number in [0, 1) by the sha256 of the seed, the messages, the sample and the purpose."""
     text = json.dumps(
         [seed, sample, purpose, [dict(m) for m in messages]], sort_keys=True, ensure_ascii=True, default=str
@@ -392,9 +392,7 @@ def _draw(seed: int, messages: Sequence[Mapping[str, object]], sample: object, p
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / _SCALE
 
 
-def _perturb(
-    label: str, labels: Sequence[str], share: float, seed: int, messages: Sequence[Mapping[str, object]], sample: object
-) -> str:
+def _perturb(label: str, labels: Sequence[str], share: float, seed: int, messages: Messages, sample: object) -> str:
     """Return the label, or with probability `share` one of the others."""
     others = [other for other in labels if other != label]
     if share <= 0 or not others or _draw(seed, messages, sample, "whether") >= share:
