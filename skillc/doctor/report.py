@@ -51,10 +51,6 @@ def as_text(findings: Sequence[Finding], width: int) -> Text:
     """Return a block for each group, and a last line with the number of missing things; print it without wrapping.
 
     Prose is wrapped at blanks. A command has a separate line of any length, so that it can be copied.
-
-    Args:
-        findings: in the order of their groups.
-        width: of the terminal, in characters.
     """
     text = Text()
     for group, found in groupby(findings, key=lambda finding: finding.group):

@@ -90,15 +90,7 @@ def servers_of(plan: Plan) -> list[ServerPlan]:
 def check_servers(
     plan: Plan, root: Path, running: frozenset[str], environ: Mapping[str, str], machine: Machine | None = None
 ) -> Iterator[Finding]:
-    """Check whether each server of a program can start.
-
-    Args:
-        plan: the program's.
-        root: the program's folder.
-        running: roles whose server has just answered.
-        environ: the process's variables.
-        machine: this machine by default.
-    """
+    """Check whether each server of a program can start; `running` are the roles whose server has just answered."""
     try:
         servers = servers_of(plan)
     except SkillcError as problem:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,24 +26,15 @@ class ModelFiles:
     size: int | None
 
 
-def files_of(
-    model: str, root: Path, environ: Mapping[str, str] = os.environ, revision: str | None = None
-) -> ModelFiles | None:
-    """Find the files of a model; None if it is not on this machine.
-
-    Args:
-        model: a folder, seen from `root`, or a name on the hub.
-        root: the program's folder.
-        environ: where the hub's cache is named.
-        revision: branch or commit of a model on the hub; None is `main`.
-    """
+def files_of(model: str, root: Path, environ: Mapping[str, str], revision: str | None) -> ModelFiles | None:
+    """Find the files of a model, a folder relative to `root` or a name on the hub; None if not on this machine."""
     for folder in (root / Path(model).expanduser(), _snapshot(model, environ, revision or "main")):
         if (folder / "config.json").is_file():
             return ModelFiles(folder, _config(folder), _size(folder))
     return None
 
 
-def hub_cache(environ: Mapping[str, str] = os.environ) -> Path:
+def hub_cache(environ: Mapping[str, str]) -> Path:
     """Return the folder in which the hub's library keeps models."""
     if environ.get("HF_HUB_CACHE"):
         return Path(environ["HF_HUB_CACHE"])
@@ -134,11 +124,9 @@ class ModelShape:
 
 
 def shape_of(config: Mapping[str, Any], dtype: str | None = None) -> ModelShape | None:
-    """Read the shape from a `config.json`; None if it is no known decoder.
+    """Read the shape from a `config.json`; None if it is not a known decoder.
 
-    Args:
-        config: the file's values.
-        dtype: the server's setting, as vLLM names it; None or `auto` is the file's type.
+    `dtype` is the server's setting, as vLLM names it; None or `auto` is the file's type.
     """
     text = config.get("text_config")
     own = {**config, **text} if isinstance(text, Mapping) else dict(config)

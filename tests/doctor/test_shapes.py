@@ -110,17 +110,17 @@ def write(folder: Path, **files: int) -> Path:
 
 def test_the_weights_of_a_folder_are_of_one_format(tmp_path: Path) -> None:
     write(tmp_path / "m", a__safetensors=70, b__safetensors=30, pytorch_model__bin=500, tokenizer__bin=9)
-    found = files_of("m", tmp_path, {})
+    found = files_of("m", tmp_path, {}, None)
     assert found is not None
     assert (found.size, found.config["vocab_size"]) == (100, 128256)
     write(tmp_path / "old", pytorch_model__bin=500, training_args__bin=9, optimizer__pt=9)
-    old = files_of("./old", tmp_path, {})
+    old = files_of("./old", tmp_path, {}, None)
     assert old is not None
     assert old.size == 500
-    bare = files_of(str(write(tmp_path / "bare")), tmp_path, {})
+    bare = files_of(str(write(tmp_path / "bare")), tmp_path, {}, None)
     assert bare is not None
     assert bare.size is None
-    assert files_of("missing", tmp_path, {"HF_HUB_CACHE": str(tmp_path)}) is None
+    assert files_of("missing", tmp_path, {"HF_HUB_CACHE": str(tmp_path)}, None) is None
 
 
 def test_a_model_of_the_hub_is_found_in_its_cache_at_the_version_that_main_names(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_model_of_the_hub_is_found_in_its_cache_at_the_version_that_main_names
     (home / "refs" / "main").write_text("2222\n")
     for environ in ({"HF_HUB_CACHE": str(tmp_path / "hub")}, {"HF_HOME": str(tmp_path)}):
         assert hub_cache(environ) == tmp_path / "hub"
-        found = files_of("org/name", tmp_path / "elsewhere", environ)
+        found = files_of("org/name", tmp_path / "elsewhere", environ, None)
         assert found is not None
         assert found.size == 20
 
@@ -139,7 +139,7 @@ def test_a_model_of_the_hub_is_found_in_its_cache_at_the_version_that_main_names
 def test_a_config_that_is_no_json_says_nothing(tmp_path: Path) -> None:
     write(tmp_path / "m")
     (tmp_path / "m" / "config.json").write_text("{")
-    found = files_of("m", tmp_path, {})
+    found = files_of("m", tmp_path, {}, None)
     assert found is not None
     assert shape_of(found.config) is None
 

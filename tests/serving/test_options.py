@@ -116,7 +116,7 @@ def test_the_checker_knows_the_options(place):
     place.program('max_length = 9; dtype = "float16"; gpu_share = 2; keep = yes')
     done = skillc("check", "things.skill", folder=place.folder)
     assert done.returncode == 1
-    for told in ("max_length", "did you mean `max_len`", "`gpu_share` is at most 1", "`keep` takes"):
+    for told in ("max_length", "did you mean `max_len`", "`gpu_share` must be at most 1", "`keep` takes"):
         assert told in done.stdout + done.stderr
     assert "3 errors" in done.stdout
 

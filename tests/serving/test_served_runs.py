@@ -184,8 +184,8 @@ def test_doctor_looks_at_what_is_served_and_starts_nothing(nursery, place):
 @pytest.mark.quick_cases(1)
 def test_the_budgets_time_counts_from_the_first_call(nursery, place, verb):
     """Starting the server takes longer than the whole run may; the run itself does not."""
-    place.program(text=SERVED.replace("budget {", "budget { time = 9 s;"))
-    status = nursery.run(place.folder, *verb, "things.skill", **place.variables, FAKE_SLOW="10")
+    place.program(text=SERVED.replace("budget {", "budget { time = 6 s; steps = 1;"))
+    status = nursery.run(place.folder, *verb, "things.skill", **place.variables, FAKE_SLOW="7")
     assert "vLLM answers after" in said(place)
     assert status in ((0, 1) if "--sanity" in verb else (0,)), said(place)
     assert "time after decision" not in (place.folder / "stdout.txt").read_text()

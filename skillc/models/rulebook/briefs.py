@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority
@@ -102,7 +102,8 @@ class Brief:
     @property
     def guidance(self) -> str:
         """The text of the slow section of the request."""
-        return self.texts.get(self.request.get("section", ""), "")
+        text = self.texts.get(self.request.get("section", ""), "").strip()
+        return "" if text == "(empty)" else text
 
     @property
     def is_structured(self) -> bool:
@@ -131,7 +132,7 @@ def read_brief(prompt: str) -> Brief:
     labels = labelled[0] if labelled else ()
     types = tuple((name, _type(text)) for kind, name, text in fields if kind == "output")
     skill = plain(_inside(prompt, "skill"))
-    rules, sections, lines = _skill(skill, inputs)
+    read = _read_skill(skill, inputs)
     found = re.search(r"<request([^>]*)>", prompt)
     further = _inside(prompt, "cases") if '<request stage="draft"' in prompt else ""
     # Right cases beside failures, and the further cases of a draft, are not cases of the request.
@@ -144,9 +145,9 @@ def read_brief(prompt: str) -> Brief:
         inputs=inputs,
         outputs=types,
         labels=labels,
-        rules=rules,
-        sections=sections or tuple(trainable),
-        lines=lines,
+        rules=tuple(read.rules),
+        sections=tuple(read.sections or trainable),
+        lines=tuple(read.lines),
         majority=any(reads_majority(_RULE_ID.sub("", line)) for line in skill.splitlines() if not _WHY.match(line)),
         rejected=tuple(plain(line[2:]) for line in _inside(prompt, "rejected").splitlines() if line.startswith("- ")),
         cases=tuple(_cases(about, labels, outputs)),
@@ -154,7 +155,7 @@ def read_brief(prompt: str) -> Brief:
         edits=tuple(tuple(_edits(body)) for _, body in patches),
         kinds=tuple(row.get("kind", "failures") for row, _ in patches),
         request=dict(_ATTRIBUTE.findall(found[1])) if found else {},
-        texts=_texts(skill),
+        texts=read.texts,
         limits={row["name"]: int(row["limit"]) for row in rows if row.get("limit", "").isdigit()},
         memory=plain(_inside(prompt, "memory")),
         decisions=tuple(_decisions(prompt)),
@@ -173,19 +174,6 @@ def elements(text: str, tag: str) -> list[tuple[dict[str, str], str]]:
     return [(dict(_ATTRIBUTE.findall(m[1] or "")), m[2]) for m in found]
 
 
-def _texts(skill: str) -> dict[str, str]:
-    found: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in skill.splitlines():
-        heading = _HEADING.match(line)
-        if heading:
-            current = found.setdefault(heading[1], []) if heading[2] == "slow" else []
-        else:
-            current.append(line)
-    texts = {name: "\n".join(lines).strip() for name, lines in found.items()}
-    return {name: "" if text == "(empty)" else text for name, text in texts.items()}
-
-
 def _type(text: str) -> str:
     """Return a type without the field's description: `labels`, `text`, `number`, `list of text`."""
     kind = "labels" if text.startswith('"') else text.partition(" (")[0].removesuffix(" | none").strip()
@@ -198,31 +186,40 @@ def _labels(text: str) -> tuple[str, ...]:
     return tuple(map(json.loads, _LABEL.findall(found[0]))) if found else ()
 
 
-def _skill(
-    text: str, fields: tuple[str, ...]
-) -> tuple[tuple[SkillRule, ...], tuple[str, ...], tuple[tuple[str, DecisionRule], ...]]:
-    rules: list[SkillRule] = []
-    sections: list[str] = []
-    lines: list[tuple[str, DecisionRule]] = []
+@dataclass(slots=True)
+class _Skill:
+    """The parts of a skill, as `Brief` names them."""
+
+    rules: list[SkillRule] = field(default_factory=list)
+    sections: list[str] = field(default_factory=list)
+    lines: list[tuple[str, DecisionRule]] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+def _read_skill(text: str, fields: tuple[str, ...]) -> _Skill:
+    skill = _Skill()
     section, mode, topic = "", "", ""
     for line in text.splitlines():
-        heading, under, rule, why = (p.match(line) for p in (_HEADING, _TOPIC, _RULE, _WHY))
+        heading, under, rule, why, support = (p.match(line) for p in (_HEADING, _TOPIC, _RULE, _WHY, _SUPPORT))
         if heading:
             section, mode, topic = heading[1], heading[2], ""
-            sections += [section] if mode == "trainable" else []
-        elif under:
+            skill.sections += [section] if mode == "trainable" else []
+            continue
+        if mode == "slow":
+            skill.texts[section] = f"{skill.texts.get(section, '')}\n{line}"
+        if under:
             topic = under[1].strip()
-        elif why and rules and mode == "trainable":
-            rules[-1] = replace(rules[-1], why=why[1])
-        elif rules and mode == "trainable" and (support := _SUPPORT.match(line)):
-            rules[-1] = replace(rules[-1], support=support[1])
+        elif why and skill.rules and mode == "trainable":
+            skill.rules[-1] = replace(skill.rules[-1], why=why[1])
+        elif support and skill.rules and mode == "trainable":
+            skill.rules[-1] = replace(skill.rules[-1], support=support[1])
         elif rule and mode == "trainable":
             read = read_rules(rule[2], fields)
-            rules.append(SkillRule(rule[1], section, topic, rule[2], "", read[0] if len(read) == 1 else None))
-            lines += [(rule[1], each) for each in read]
+            skill.rules.append(SkillRule(rule[1], section, topic, rule[2], "", read[0] if len(read) == 1 else None))
+            skill.lines += [(rule[1], each) for each in read]
         else:
-            lines += [("", each) for each in read_rules(line, fields)]
-    return tuple(rules), tuple(sections), tuple(lines)
+            skill.lines += [("", each) for each in read_rules(line, fields)]
+    return skill
 
 
 def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[Case]:

@@ -71,12 +71,8 @@ def sign_edits(
 ) -> list[Edit]:
     """Return for each answer the edit that updates its rule to the evidence, those that cite most cases first.
 
-    Args:
-        brief: the prompt.
-        table: the skill's lists of signs.
-        observations: new evidence.
-        misled: cases that a rule decides wrongly, by its key.
-        alone: whether a sign of a single case may be proposed if there is no better one, so that a merge sees it.
+    `misled` are the cases that each rule decides wrongly. With `alone`, a sign of a single case is proposed if there is
+    no better one, so that a merge sees it.
     """
     evidence = gather(table, observations)
     failing: dict[Key, list[Observation]] = defaultdict(list)

@@ -62,10 +62,9 @@ def reflect(brief: Brief) -> dict[str, object]:
     lapsed = {case.tag for _, _, cases in lapses for case in cases}
     known = [case for case in brief.cases if case.gold is not None and case.tag not in lapsed]
     edits = _failure_edits(brief, known)
-    missed = Counter(case.gold for case in known).most_common(1)
-    summary = (
-        f"{missed[0][0]} was missed most, {missed[0][1]} of {len(known)}" if missed else "no right answer is known"
-    )
+    summary = "no right answer is known"
+    for label, count in Counter(case.gold for case in known).most_common(1):
+        summary = f"{label} was missed most, {count} of {len(known)}"
     if lapses:
         extra["lapses"] = lapse_replies(lapses)
     return {"summary": summary, "edits": first_edits(brief, edits, brief.budget), **extra}
@@ -147,15 +146,7 @@ def _evidence_edit(brief: Brief, name: str, counts: Mapping[str, Counter[str]], 
 
 @dataclass(slots=True)
 class _Merge:
-    """Evidence and edits collected from the patches.
-
-    Attributes:
-        observations: evidence of all patches.
-        misled: cases that a rule decides wrongly.
-        right: counts of right cases, by field, label and sign.
-        tags: the right cases.
-        others: edits without signs.
-    """
+    """Evidence and edits of all patches; `right` counts right cases by field, label and sign."""
 
     observations: list[Observation] = field(default_factory=list)
     misled: dict[Key, list[str]] = field(default_factory=lambda: defaultdict(list))

@@ -132,10 +132,7 @@ def reads_majority(text: str) -> bool:
 def decide(rules: Sequence[DecisionRule], inputs: Mapping[str, str], *, majority: bool = False) -> int | None:
     """Return the index of the rule that decides: the first that applies, else the first default, else None.
 
-    Args:
-        rules: in reading order.
-        inputs: normal texts by name.
-        majority: the answer whose rules have the most signs in the inputs wins; the first of equal ones.
+    With `majority` the answer whose rules have the most signs in the inputs wins; the first of equal ones.
     """
     applying = [at for at, rule in enumerate(rules) if not rule.is_default and applies(rule, inputs)]
     if not applying:

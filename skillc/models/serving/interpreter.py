@@ -33,21 +33,15 @@ _GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str] | None = None) -> Path:
     """Find the interpreter that starts servers: the declared one, else by the environment, else by a search.
 
-    The search tries the running interpreter, and `.venv-vllm` beside the program and in the working folder.
-
-    Args:
-        declared: `python = "..."` of a `serve` block; None without one.
-        root: the program's folder, to which a declared path is relative.
-        environ: the process's variables by default.
+    The search tries the running interpreter, and `.venv-vllm` beside the program and in the working folder. A declared
+    path is relative to the program's folder.
 
     Raises:
         SkillcError: the declared one does not run or has no vLLM, or none is found; the hint has the commands.
     """
     variables = os.environ if environ is None else environ
-    text, source = (
-        declared or variables.get(VARIABLE),
-        '`serve = vllm { python = "..." }`' if declared else f"`{VARIABLE}`",
-    )
+    text = declared or variables.get(VARIABLE)
+    source = '`serve = vllm { python = "..." }`' if declared else f"`{VARIABLE}`"
     if not text:
         found = next(filter(_has_vllm, _candidates(root)), None)
         if found is None:
@@ -91,11 +85,6 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
 
     vLLM's engine for CPUs crashes when it samples a seeded request ("CPU Generator does not use offset"). A temperature
     of 0 samples nothing. For a server at a declared address the build is unknown.
-
-    Args:
-        model: the role's plan.
-        root: the program's folder.
-        environ: the process's variables by default.
     """
     parameters = model.parameters
     if model.serve is None or model.base_url is not None or model.base_url_env is not None:

@@ -187,14 +187,7 @@ _DROPPED = ("PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 
 
 def command(launch: Launch, python: Path, names: Sequence[str], port: int) -> list[str]:
-    """Return the command line.
-
-    Args:
-        launch: what is served.
-        python: the interpreter that has vLLM.
-        names: of the base model, at least one.
-        port: on the loopback.
-    """
+    """Return the command line of a server; `names` are those of the base model, at least one."""
     options, flags = launch.options, ["--enable-prompt-tokens-details"]
     for flag, value in (
         ("--revision", options.revision),
@@ -233,11 +226,7 @@ def _rank_flag(launch: Launch) -> list[str]:
 def environment(launch: Launch, key: str, secret_names: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
     """Return the server's variables: the process's own without secrets, those of the program, and the server's key.
 
-    Args:
-        launch: what is served.
-        key: key that callers must send; in the environment, because other users see command lines.
-        secret_names: variables that hold keys of providers.
-        environ: the process's variables.
+    The key is in the environment, because other users see command lines.
     """
     dropped = {*_DROPPED, *secret_names}
     kept = {name: value for name, value in environ.items() if name not in dropped}
@@ -254,9 +243,7 @@ _READ_ANYWAY = frozenset({"merges.txt", "vocab.txt"})
 def _folder_digest(folder: Path, memory: Path) -> str:
     """Return the hex sha256 of names and contents of a folder's files; servers do not read its subfolders.
 
-    Args:
-        folder: weights, tokenizer, chat template and configuration.
-        memory: the file that caches digests by path, size and modification time.
+    The file `memory` caches digests by path, size and modification time.
 
     Raises:
         SkillcError: it cannot be read.

@@ -41,15 +41,7 @@ class ProcessIdentity:
 class ServerProcess:
     """One server under its guard, which ends it with this process until it is released.
 
-    Args:
-        command: its command line.
-        environment: all of its variables.
-        folder: its working directory.
-        home: the folder of logs.
-        name: the prefix of its log's name.
-
-    Attributes:
-        log: the file with its output.
+    `log`, the file with its output, is in the folder `home` and begins with `name`.
     """
 
     def __init__(
@@ -155,9 +147,7 @@ def new_log(home: Path, name: str) -> tuple[Path, IO[bytes]]:
 
     The file is locked while a process has it open, the server included, so that no log in use is removed.
 
-    Args:
-        home: the folder of logs.
-        name: the server's name; the log is `NAME.1.log`, or has the next free number.
+    It is `NAME.1.log`, or has the next free number.
 
     Raises:
         OSError: it cannot be written.

@@ -79,14 +79,7 @@ def withdraw(path: Path, server: ProcessIdentity) -> None:
 
 
 def find_server(home: Path, prefix: str, names: Sequence[str], key: str | None) -> ServerRecord | None:
-    """Find a running server that is proven to be the recorded one and serves these models to this key.
-
-    Args:
-        home: the folder of the records.
-        prefix: of the records' names.
-        names: models that it must serve.
-        key: the user's key; None if the server's key was generated.
-    """
+    """Find a running server that is proven to be the recorded one and serves these models to the user's key, if any."""
     for record in _records(home, prefix, names):
         known = record if key is None else record.model_copy(update={"key": key})
         proven = record.server.is_alive and classify_server(known.address, names) == "ours"
