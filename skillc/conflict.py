@@ -1,4 +1,4 @@
-"""Conflicts that a git merge left in a file: both sides between marks."""
+"""Merge conflicts that git left in a file, between conflict markers."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The places of the marks of one conflict.
+    """The ranges of the markers of one conflict.
 
     Attributes:
-        begin: the first mark.
-        theirs: the mark of the part that is not read: the common ancestor, or the other side.
-        between: the mark between both sides.
-        end: the last mark.
+        begin: the first marker.
+        theirs: the marker after our side, of the common ancestor or of their side.
+        between: the marker before their side.
+        end: the last marker.
     """
 
     begin: Range
@@ -36,7 +36,7 @@ class Conflict:
 
 
 def conflicts(text: str) -> Iterator[Conflict]:
-    """Find each conflict whose marks are in their order, each on its own line."""
+    """Yield each conflict with markers in the right order, each on a separate line."""
     begin: Range | None = None
     base: Range | None = None
     between: Range | None = None
@@ -54,7 +54,7 @@ def conflicts(text: str) -> Iterator[Conflict]:
 
 
 def keep_ours(text: str, found: Iterable[Conflict]) -> str:
-    """The text with our side alone of each conflict, of the same length and with the same lines."""
+    """Blank all but our side of each conflict; the length and the lines of the text stay the same."""
     pieces, place = [], 0
     for each in found:
         for start, end in (each.begin, (each.theirs[0], each.end[1])):
@@ -64,12 +64,12 @@ def keep_ours(text: str, found: Iterable[Conflict]) -> str:
 
 
 def is_mark(line: str) -> bool:
-    """Whether a line is one that a merge writes between two sides."""
+    """Return whether a line is a conflict marker."""
     return _MARK.match(line) is not None
 
 
 def has_marks(text: str) -> bool:
-    """Whether a text holds both sides of a merge."""
+    """Return whether a text contains a conflict."""
     return next(conflicts(text), None) is not None
 
 
@@ -77,33 +77,33 @@ def has_marks(text: str) -> bool:
 
 
 class UnmergedError(SkillcError):
-    """A file of a compiled skill holds both sides of a merge."""
+    """A file of a compiled skill contains merge conflicts."""
 
     def __init__(self, path: Path, paths: ArtifactPaths) -> None:
         super().__init__(
-            f"a merge left `{path}` open: two branches compiled this skill, and it holds a part of either",
+            f"`{path}` contains merge conflicts: two branches compiled this skill",
             hint=f"`skillc resolve {paths.folder} --keep ours` writes one side whole; "
             "other choices: `--keep theirs`, `--keep better`",
         )
 
 
 def refuse_unmerged(path: Path, text: str, paths: ArtifactPaths) -> None:
-    """Refuse a file of a compiled skill that holds conflict marks.
+    """Reject a file of a compiled skill with conflict markers, unless the lock contains its digest.
 
-    The text of a skill may quote such marks: a file with the digest of its lock is as it was compiled.
+    A skill may quote such markers; then its digest is that of the compiled file.
 
     Raises:
-        UnmergedError: the file holds them.
+        UnmergedError: the file contains conflicts.
     """
-    if has_marks(text) and not _compiled_so(path, text, paths):
+    if has_marks(text) and not _is_as_compiled(path, text, paths):
         raise UnmergedError(path, paths)
 
 
 def check_merged(paths: ArtifactPaths) -> None:
-    """Refuse a compiled skill that a merge left open.
+    """Reject a compiled skill with merge conflicts.
 
     Raises:
-        UnmergedError: its lock, its SKILL.md or its module holds conflict marks.
+        UnmergedError: its lock, its SKILL.md or its module contains conflict markers.
     """
     for path in (paths.lock, paths.skill, paths.module):
         try:
@@ -113,7 +113,7 @@ def check_merged(paths: ArtifactPaths) -> None:
         refuse_unmerged(path, text, paths)
 
 
-def _compiled_so(path: Path, text: str, paths: ArtifactPaths) -> bool:
+def _is_as_compiled(path: Path, text: str, paths: ArtifactPaths) -> bool:
     try:
         lock = json.loads(paths.lock.read_text(encoding="utf-8-sig"))
         known = lock["files"][paths.key(path)]

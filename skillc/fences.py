@@ -1,4 +1,4 @@
-"""Code fences of markdown, and fences and comments that a text leaves open."""
+"""Code fences of markdown, and unclosed fences and comments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _CLOSES = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*")
 
 
 class Fences:
-    """Follow code fences from line to line."""
+    """Tracks code fences from line to line."""
 
     def __init__(self) -> None:
         self._open: str | None = None
@@ -21,9 +21,9 @@ class Fences:
         return self._open
 
     def code(self, line: str) -> bool:
-        """Return whether a line is part of a fenced block, its fences included. Call it once a line, in order.
+        """Return whether a line is part of a fenced block, including its fences. Call it for each line in order.
 
-        A block can begin behind the marker of a list item.
+        A block can begin after the marker of a list item.
         """
         if self._open is None:
             found = _OPENS.fullmatch(line)
@@ -38,7 +38,7 @@ class Fences:
 
 
 def describe_unclosed(text: str) -> str | None:
-    """Describe what would swallow the following text: an open code fence or an open comment."""
+    """Describe an unclosed code fence or comment, which would include the text that follows."""
     fences = Fences()
     words = []
     for line in re.split(r"\r\n|\r|\n", text):
@@ -53,7 +53,7 @@ def describe_unclosed(text: str) -> str | None:
 
 
 def close_fence(text: str) -> str:
-    """Return the text with its open code fence closed, as markdown reads it; else as it is."""
+    """Close an open code fence at the end of a text."""
     fences = Fences()
     for line in re.split(r"\r\n|\r|\n", text):
         fences.code(line)

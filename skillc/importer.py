@@ -1,7 +1,7 @@
-"""`import skillc.importer`, and programs import like modules: `from programs import tickets`.
+"""Import programs like modules: after `import skillc.importer`, `from programs import tickets` works.
 
-`programs/tickets.skill` becomes a module with `program` (a DSPy module), `skill` (the document) and `plan`. It is found
-where Python would find `programs/tickets.py`, and after it: a Python module of that name wins.
+`programs/tickets.skill` becomes a module with `program` (a DSPy module), `skill` (the document) and `plan`. A Python
+module with the same name takes precedence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from skillc.artifacts.loading import SUFFIX, LoadedProgram, load_program, module_of
+from skillc.artifacts.loading import SUFFIX, load_program, module_of
 from skillc.errors import SkillcError
 
 
@@ -24,7 +24,7 @@ class SkillFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of `fullname` where a program of that name lies on the path."""
+        """Return the spec of a program with this name on the path."""
         name = fullname.rpartition(".")[2] + SUFFIX
         for folder in sys.path if path is None else path:
             file = Path(folder or ".") / name
@@ -36,13 +36,13 @@ class SkillFinder(MetaPathFinder):
 
 
 class SkillLoader(Loader):
-    """Fills a module from a program. The DSPy module is built when it is first asked for."""
+    """Fills a module from a program. The DSPy module is built at its first use."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
 
     def exec_module(self, module: ModuleType) -> None:
-        """Resolves the program.
+        """Load the program.
 
         Raises:
             ImportError: the program has errors.
@@ -51,24 +51,18 @@ class SkillLoader(Loader):
             loaded = load_program(self._file)
         except SkillcError as problem:
             raise ImportError(str(problem), name=module.__name__, path=str(self._file)) from problem
-        namespace: dict[str, Any] = module.__dict__
-        namespace["plan"] = loaded.plan
-        namespace["skill"] = loaded.skill
-        namespace["__getattr__"] = _late(module, loaded)
 
+        def attribute(name: str) -> Any:
+            if name != "program":
+                raise AttributeError(f"module `{module.__name__}` has no attribute `{name}`")
+            module.__dict__["program"] = module_of(loaded)
+            return module.__dict__["program"]
 
-def _late(module: ModuleType, loaded: LoadedProgram) -> Any:
-    def attribute(name: str) -> Any:
-        if name != "program":
-            raise AttributeError(f"module `{module.__name__}` has no attribute `{name}`")
-        module.__dict__["program"] = module_of(loaded)
-        return module.__dict__["program"]
-
-    return attribute
+        module.__dict__.update(plan=loaded.plan, skill=loaded.skill, __getattr__=attribute)
 
 
 def install() -> None:
-    """Puts the finder behind Python's own, once."""
+    """Add the finder after Python's own, once."""
     if not any(isinstance(finder, SkillFinder) for finder in sys.meta_path):
         sys.meta_path.append(SkillFinder())
 

@@ -1,4 +1,4 @@
-"""Pygments lexers: `.skill` programs by the name `skill`, terminal sessions of the docs by `skillc-console`."""
+"""Pygments lexers: `skill` for programs, `skillc-console` for the terminal sessions of the documentation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BY_KIND = {
 
 
 class SkillLexer(Lexer):  # type: ignore[misc]
-    """Colours programs; any text has tokens, also one that is no program."""
+    """Highlights programs; any text has tokens."""
 
     name = "skill"
     aliases: ClassVar[list[str]] = ["skill", "skillc"]
@@ -38,17 +38,14 @@ class SkillLexer(Lexer):  # type: ignore[misc]
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
         """Yield index, token type and text of each token."""
         lexed = tokenize(text)
-        found = [
-            (fault.span.start, fault.span.end, String.Heredoc) for fault in lexed.faults if fault.kind == "unclosed"
-        ]
-        found += [
-            (each.span.start, each.span.end, String.Doc if each.documents else Comment.Single)
-            for each in lexed.comments
-        ]
-        found += _coloured(lexed.found)
+        unclosed = (fault.span for fault in lexed.faults if fault.kind == "unclosed")
+        found = [(span.start, span.end, String.Heredoc) for span in unclosed]
+        for each in lexed.comments:
+            found.append((each.span.start, each.span.end, String.Doc if each.documents else Comment.Single))
+        found += _highlight(lexed.found)
         at = 0
         for start, end, colour in sorted(found, key=lambda each: (each[0], -each[1])):
-            # The empty string in place of a text that is never closed is part of that text.
+            # The empty string that replaces an unclosed text is part of that text.
             if start >= at and end > start:
                 if start > at:
                     yield at, Whitespace, text[at:start]
@@ -58,8 +55,8 @@ class SkillLexer(Lexer):  # type: ignore[misc]
             yield at, Whitespace, text[at:]
 
 
-def _coloured(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Any]]:
-    """The places of the tokens, each with its colour; the path of a `use` is one."""
+def _highlight(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Any]]:
+    """Yield start, end and type of the tokens; the path of a `use` is one token."""
     words: list[Token] = []
     for token in tokens:
         words.append(token)
@@ -69,34 +66,34 @@ def _coloured(tokens: Sequence[Token]) -> Iterator[tuple[int, int, Any]]:
 
 
 def _statement(words: list[Token]) -> Iterator[tuple[int, int, Any]]:
-    """A statement up to its block, its end, or the end of the block that it is in; that token is the last."""
-    shown = _beginning(words)
-    yield from shown
-    done = shown[-1][1] if shown else 0
+    """Highlight a statement up to its block, its end, or the end of the enclosing block; that token is the last."""
+    head = _head(words)
+    yield from head
+    done = head[-1][1] if head else 0
     for i, word in enumerate(words):
         if word.start >= done and (word.kind != "_END" or word.text == ";"):
-            yield word.start, word.end, _colour(words, i)
+            yield word.start, word.end, _type_of(words, i)
 
 
-def _beginning(words: list[Token]) -> list[tuple[int, int, Any]]:
-    """The first words of a statement: modifiers, its kind, its name; or a setting with its value."""
+def _head(words: list[Token]) -> list[tuple[int, int, Any]]:
+    """Highlight the first words of a statement: modifiers, kind and name, or a setting with its value."""
 
     def is_name(at: int) -> bool:
         return at < len(words) and words[at].kind in _NAMES
 
-    def shown(word: Token, colour: Any) -> tuple[int, int, Any]:
-        return word.start, word.end, colour
+    def typed(word: Token, type_: Any) -> tuple[int, int, Any]:
+        return word.start, word.end, type_
 
     found = []
     i = 0
     while is_name(i) and words[i].text in _KNOWN.modifiers and is_name(i + 1):
-        found.append(shown(words[i], Keyword.Declaration))
+        found.append(typed(words[i], Keyword.Declaration))
         i += 1
     if not is_name(i):
         return found
     word, following = words[i], words[i + 1].kind if i + 1 < len(words) else ""
     if word.kind == "USE" and (is_name(i + 1) or following == "STRING"):
-        found.append(shown(word, Keyword.Namespace))
+        found.append(typed(word, Keyword.Namespace))
         if is_name(i + 1):
             last = i + 1
             while words[last + 1].kind == "DOT" and is_name(last + 2):
@@ -105,22 +102,18 @@ def _beginning(words: list[Token]) -> list[tuple[int, int, Any]]:
     elif (word.text == "language" and following == "NUMBER") or (
         word.text in _KNOWN.kinds and (following == "LBRACE" or (following == "EQUAL" and word.text in _ALONE))
     ):
-        found.append(shown(word, Keyword.Declaration))
+        found.append(typed(word, Keyword.Declaration))
     elif word.text in _KNOWN.kinds and is_name(i + 1):
-        found += shown(word, Keyword.Declaration), shown(words[i + 1], Name.Variable)
+        found += typed(word, Keyword.Declaration), typed(words[i + 1], Name.Variable)
     elif following == "EQUAL" and is_name(i + 2) and words[i + 2].text in _KNOWN.values:
-        found += (
-            shown(word, Name.Attribute),
-            shown(words[i + 1], Operator),
-            shown(words[i + 2], Keyword.Constant),
-        )
+        found += typed(word, Name.Attribute), typed(words[i + 1], Operator), typed(words[i + 2], Keyword.Constant)
     elif following in ("EQUAL", "LBRACE"):
-        found.append(shown(word, Name.Attribute))
+        found.append(typed(word, Name.Attribute))
     return found
 
 
-def _colour(words: list[Token], i: int) -> Any:
-    """The colour of a word behind the first ones."""
+def _type_of(words: list[Token], i: int) -> Any:
+    """Return the type of a token after the head of a statement."""
     word = words[i]
     before, behind = words[i - 1].kind if i else "", words[i + 1] if i + 1 < len(words) else words[-1]
     if word.kind in _BY_KIND:
@@ -147,9 +140,9 @@ def _colour(words: list[Token], i: int) -> Any:
 
 
 class ConsoleLexer(Lexer):  # type: ignore[misc]
-    """Colours a terminal session: `$ command`, lines `> ` that continue it, then its output as it is.
+    """Highlights a terminal session: `$ command`, continuation lines with `> `, then plain output.
 
-    Pygments' own `console` colours output lines that begin with `#` or `>` as comments and prompts.
+    Pygments' own `console` treats output lines that begin with `#` or `>` as comments and prompts.
     """
 
     name = "skillc console"

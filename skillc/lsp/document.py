@@ -13,23 +13,18 @@ from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
+_KIND = types.SymbolKind
 _KINDS: Mapping[str, types.SymbolKind] = {
-    "task": types.SymbolKind.Interface,
-    "input": types.SymbolKind.Field,
-    "output": types.SymbolKind.Field,
-    "field": types.SymbolKind.Field,
-    "skill": types.SymbolKind.Class,
-    "section": types.SymbolKind.String,
-    "model": types.SymbolKind.Object,
-    "data": types.SymbolKind.Array,
-    "metric": types.SymbolKind.Number,
-    "goal": types.SymbolKind.Number,
-    "rubric": types.SymbolKind.String,
-    "optimize": types.SymbolKind.Struct,
-    "budget": types.SymbolKind.Struct,
-    "gate": types.SymbolKind.Boolean,
-    "require": types.SymbolKind.Boolean,
-    "use": types.SymbolKind.Module,
+    "task": _KIND.Interface,
+    "skill": _KIND.Class,
+    "model": _KIND.Object,
+    "data": _KIND.Array,
+    "use": _KIND.Module,
+    **dict.fromkeys(("input", "output", "field"), _KIND.Field),
+    **dict.fromkeys(("section", "rubric"), _KIND.String),
+    **dict.fromkeys(("metric", "goal"), _KIND.Number),
+    **dict.fromkeys(("optimize", "budget"), _KIND.Struct),
+    **dict.fromkeys(("gate", "require"), _KIND.Boolean),
 }
 _FOUND_LIMIT = 1_000
 
@@ -76,14 +71,8 @@ def _symbol(
     chosen: Span,
     children: list[types.DocumentSymbol] | None = None,
 ) -> types.DocumentSymbol:
-    return types.DocumentSymbol(
-        name=name,
-        kind=_KINDS[kind],
-        range=positions.range(span),
-        selection_range=positions.range(chosen),
-        detail=detail,
-        children=children or [],
-    )
+    whole, selected = positions.range(span), positions.range(chosen)
+    return types.DocumentSymbol(name, _KINDS[kind], whole, selected, detail, children=children or [])
 
 
 def workspace_symbols(project: Project, query: str) -> list[types.WorkspaceSymbol]:
@@ -93,10 +82,8 @@ def workspace_symbols(project: Project, query: str) -> list[types.WorkspaceSymbo
         for link in analysis.links:
             symbol = link.symbol
             if link.declares and symbol.kind in _KINDS and _matches(query, symbol.name):
-                place = project.location(analysis.source, link.span)
-                kind = _KINDS[symbol.kind]
-                shown = types.WorkspaceSymbol(location=place, name=symbol.name, kind=kind, container_name=symbol.kind)
-                found.append(shown)
+                place, kind = project.location(analysis.source, link.span), _KINDS[symbol.kind]
+                found.append(types.WorkspaceSymbol(place, symbol.name, kind, container_name=symbol.kind))
                 if len(found) >= _FOUND_LIMIT:
                     return found
     return found
@@ -144,30 +131,16 @@ def _foldable(analysis: Analysis) -> Iterator[tuple[Span, types.FoldingRangeKind
 def document_links(project: Project, analysis: Analysis) -> list[types.DocumentLink]:
     """Return the files that `use` imports."""
     positions = project.positions(analysis.source)
-    return [
-        types.DocumentLink(positions.range(link.span), project.uri(link.symbol.file))
-        for link in analysis.links
-        if link.symbol.kind == "file" and link.symbol.file is not None
-    ]
+    files = ((link.span, link.symbol.file) for link in analysis.links if link.symbol.kind == "file")
+    return [types.DocumentLink(positions.range(span), project.uri(file)) for span, file in files if file is not None]
 
 
 # ---- semantic tokens ------------------------------------------------------------------------------
 
 
 TYPES = (
-    "namespace",
-    "type",
-    "class",
-    "enumMember",
-    "parameter",
-    "variable",
-    "property",
-    "function",
-    "keyword",
-    "string",
-    "number",
-    "comment",
-    "operator",
+    *("namespace", "type", "class", "enumMember", "parameter", "variable", "property", "function", "keyword"),
+    *("string", "number", "comment", "operator"),
 )
 MODIFIERS = ("declaration", "readonly", "documentation", "defaultLibrary")
 LEGEND = types.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
@@ -177,9 +150,6 @@ _OF_KIND: Mapping[str, tuple[str, int]] = {
     "statement": ("keyword", 0),
     "module": ("namespace", 0),
     "type": ("type", _LIBRARY),
-    "input": ("property", 0),
-    "output": ("property", 0),
-    "field": ("property", 0),
     "setting": ("property", _LIBRARY),
     "option": ("parameter", _LIBRARY),
     "parameter": ("parameter", 0),
@@ -187,17 +157,9 @@ _OF_KIND: Mapping[str, tuple[str, int]] = {
     "word": ("enumMember", _LIBRARY),
     "function": ("function", _LIBRARY),
     "label": ("enumMember", 0),
-    "heading": ("class", 0),
-    "skill": ("class", 0),
-    "section": ("class", 0),
-    "model": ("variable", 0),
-    "rubric": ("variable", 0),
-    "optimize": ("variable", 0),
-    "budget": ("variable", 0),
-    "metric": ("variable", 0),
-    "goal": ("variable", 0),
-    "gate": ("variable", 0),
-    "require": ("variable", 0),
+    **dict.fromkeys(("input", "output", "field"), ("property", 0)),
+    **dict.fromkeys(("heading", "skill", "section"), ("class", 0)),
+    **dict.fromkeys(("model", "rubric", "optimize", "budget", "metric", "goal", "gate", "require"), ("variable", 0)),
 }
 
 
@@ -211,14 +173,8 @@ def semantic_tokens(project: Project, analysis: Analysis, within: Span | None = 
             continue
         for piece in positions.lines(span):
             at = positions.position(piece.start)
-            same = at.line == line
-            data += [
-                at.line - line,
-                at.character - (character if same else 0),
-                positions.length(piece),
-                TYPES.index(kind),
-                modifiers,
-            ]
+            column = at.character - (character if at.line == line else 0)
+            data += [at.line - line, column, positions.length(piece), TYPES.index(kind), modifiers]
             line, character = at.line, at.character
     return types.SemanticTokens(data)
 

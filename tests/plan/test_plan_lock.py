@@ -118,7 +118,7 @@ def test_a_lock_that_is_missing(tmp_path):
     [
         (lambda text: text[:-30], "is not JSON"),
         (lambda text: "", "is not JSON"),
-        (lambda text: "<<<<<<< ours\n" + text, "a merge left"),
+        (lambda text: "<<<<<<< ours\n" + text, "contains merge conflicts"),
         (lambda text: text.replace('"format_version": 1', '"format_version": 2'), "has format 2"),
         (lambda text: text.replace('"improved"', '"splendid"'), "`verdict`"),
         (lambda text: text.replace(f'"run": "{A}",\n  "skill"', '"run": "zz",\n  "skill"'), "`run`"),

@@ -24,8 +24,7 @@ _DECLARED = (
         402,
         "invalid split",
         "A split is train : validation : test, either as shares, `2 : 1 : 2`, or as counts, `80 examples : 40 examples "
-        ": 280 examples`. Train and validation may not be empty. Without the last part there is no final test, and the "
-        "result stays `unverified`.",
+        ": 280 examples`. Train and validation may not be empty. Without the last part the result stays `unverified`.",
         program().replace(_SOURCE, f"{_SOURCE}; split = 2 : 1 : 100 examples"),
         program().replace(_SOURCE, f"{_SOURCE}; split = 200 examples : 100 examples : 100 examples"),
     ),
@@ -83,8 +82,7 @@ _DECLARED = (
     Code(
         411,
         "text longer than its limit",
-        "The initial text of a section exceeds the section's limit, so every edit would violate it. Raise the limit or "
-        "shorten the text.",
+        "The initial text of a section exceeds its limit, and every edit would too. Raise the limit or shorten it.",
         program().replace(_RULES, f'{_RULES} = "Say what you know, and no more." {{ limit = 3 tokens }}'),
         program().replace(_RULES, f'{_RULES} = "Say what you know, and no more." {{ limit = 300 tokens }}'),
     ),
@@ -113,8 +111,7 @@ _UNUSED = (
         412,
         "section with no room for a rule",
         "The optimizer adds rules to a trainable section up to its limit, and the shortest rule, a bullet and a word, "
-        "has two tokens. If the initial text fills the limit (a note), a rule must be deleted or shortened before "
-        "another can be added.",
+        "has two tokens. If the initial text fills the limit (a note), a new rule must replace old text.",
         program().replace(_RULES, f"{_RULES} {{ limit = 1 token }}"),
         program().replace(_RULES, f"{_RULES} {{ limit = 800 tokens }}"),
     ),
@@ -122,8 +119,7 @@ _UNUSED = (
         413,
         "slow section that is never rewritten",
         "A slow section is rewritten at the end of an epoch, from examples that are run with the epoch's first and "
-        "last skill. It never changes with `slow_update = off`, without examples to compare, or if the run ends before "
-        "the first epoch does.",
+        "last skill. It never changes with `slow_update = off`, without examples, or if no epoch is completed.",
         _guided("optimize { slow_update = off }"),
         _guided("optimize { slow_update_samples = 20 }"),
     ),
@@ -138,8 +134,7 @@ _UNUSED = (
     Code(
         415,
         "unused metric or gate with parameters",
-        "A metric or gate with parameters has an effect only where it is called. Libraries are exempt: their "
-        "declarations are for others.",
+        "A metric or gate with parameters has an effect only where it is called. Libraries are exempt.",
         program("gate most(m: metric) = candidate.m >= 50%"),
         program("gate most(m: metric) = candidate.m >= 50%", gate="most(correct)"),
     ),
@@ -154,16 +149,14 @@ _UNUSED = (
         417,
         "unused field",
         "A field of `data` names a column for gates (`by = field`), metrics and `group`. Inputs and outputs have "
-        "columns without it. Programs with a `python(...)` metric are exempt, because its function receives the whole "
-        "row.",
+        "columns without it. Programs with a `python(...)` metric, which receives the whole row, are exempt.",
         program().replace('"trivia.jsonl"', '"trivia.jsonl"; field topic: text'),
         program(gate="regressed(correct, by = topic) <= 10%"),
     ),
     Code(
         418,
         "unused shared declaration",
-        "A named `budget` or `optimize`, and a section outside a skill, have an effect only if this or another file "
-        "refers to them.",
+        "A named `budget` or `optimize`, and a section outside a skill, have an effect only where they are used.",
         program("budget nightly { cost = $5 }"),
         program("budget nightly { cost = $5 }").replace("budget { epochs = 4 }", "budget = nightly { epochs = 4 }"),
     ),

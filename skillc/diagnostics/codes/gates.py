@@ -16,8 +16,7 @@ _DECLARED = (
     Code(
         502,
         "gate without a candidate",
-        "A gate decides on a candidate, so it must read one. Use `require` for a condition that must hold once, before "
-        "the first step.",
+        "A gate decides on a candidate, so it must read one. Use `require` for a condition before the first step.",
         program(gate="best.correct > initial.correct"),
         program(gate="candidate.correct > initial.correct"),
     ),
@@ -49,8 +48,7 @@ _DECLARED = (
         507,
         "patience longer than the run",
         "`patience = n steps` ends a run after n steps without an accept, but the whole run has fewer steps. It is a "
-        "note if the program states the number of steps, and a warning of `skillc plan`, which counts them from the "
-        "data.",
+        "note if the program states the number of steps, and a warning if `skillc plan` computes it from the data.",
         program().replace("epochs = 4", "steps = 4; patience = 8 steps"),
         program().replace("epochs = 4", "steps = 40; patience = 8 steps"),
         settled_by="plan",
@@ -112,8 +110,7 @@ _DECLARED = (
         514,
         "goal that no gate reads",
         "The gates read only other values, such as tokens, so a candidate is accepted however low its goal is. A gate "
-        "reads the goal if it reads a metric that the goal is made of. With `accept = always` gates decide nothing, "
-        "and this is not reported.",
+        "reads the goal if it reads a metric that the goal is made of. It is not reported with `accept = always`.",
         program().replace(_BETTER, "gate compact = tokens(candidate) <= 900 tokens"),
         program(gate="tokens(candidate) <= 900 tokens"),
     ),
@@ -129,8 +126,7 @@ _DECLARED = (
     Code(
         517,
         "`min_gain` wider than the goal's range",
-        "An accept that gains less than `min_gain` does not reset the patience, and here no accept can gain as much. "
-        "Usually a `%` is missing.",
+        "No accept can gain `min_gain`, so none resets the patience. Usually a `%` is missing.",
         program().replace("epochs = 4", "epochs = 4; patience = 8 steps; min_gain = 2"),
         program().replace("epochs = 4", "epochs = 4; patience = 8 steps; min_gain = 2%"),
     ),
@@ -138,8 +134,7 @@ _DECLARED = (
         518,
         "too many gates to compare",
         "`check` compares gates with each other to find contradictions and implications. Because the time grows faster "
-        "than the number of gates, it compares the first 64 and checks the others alone. Hundreds of generated gates "
-        "can usually be one expression.",
+        "than the number of gates, it compares the first 64 and checks the others alone. Combine generated gates.",
         program(_many(65)),
         program(_many(4)),
     ),
@@ -209,7 +204,7 @@ _PLAN = (
         554,
         "small group",
         "`by = field` evaluates each group alone, and the worst one decides. In a group of 6 examples one regression "
-        "is 17 %, and a threshold below the weight of one example forbids any regression. Groups with fewer than 20 "
+        "is 17 %, and a threshold below the weight of one example forbids any regression. Groups below 20 "
         "examples are pooled as `other`.",
         program(_SMALL, gate="regressed(correct, by = topic) <= 10%"),
         program(_SMALL, gate="regressed(correct, by = topic) <= 10%"),
@@ -301,8 +296,7 @@ _PLAN = (
         651,
         "cost cap with a model of unknown price",
         "A cap can be kept only if the price of each call is known before it is sent. Prices are declared in the "
-        "program, `price { input = $1; output = $4 }` in dollars per million tokens, or come from litellm's table. "
-        "Local models are free.",
+        "program, `price { input = $1; output = $4 }` in dollars per million tokens, or come from litellm's table.",
         _with(_OWN, "epochs = 1; cost = $30"),
         _with(f"{_OWN_PRICED} }}", "epochs = 1; cost = $30"),
     ),
@@ -311,8 +305,7 @@ _PLAN = (
         "feature of a later version",
         "The language is complete, but this skillc does not support all of it yet: environments, agents, code, judges, "
         "several skills, and skills that the target loads on demand. Such a program can be checked, but not planned or "
-        "compiled; the message names the version that can. In a library the feature is reported where a program uses "
-        "it.",
+        "compiled; the message names the version that can. In a library it is reported at its first use.",
         program(_SMALL).replace("output answer: text", "output answer: text; rollout = codex"),
         program(_SMALL).replace("output answer: text", "output answer: text; rollout = chain_of_thought"),
         found_by="check",

@@ -32,16 +32,14 @@ CODES: tuple[Code, ...] = (
     Code(
         603,
         "circular reference",
-        "`model optimizer = target` reuses a model, and `budget = lab.nightly` a budget. A chain of such references "
-        "must end in a value.",
+        "`model optimizer = target` reuses a model, `budget = lab.nightly` a budget. Such chains must end in a value.",
         program().replace(_TARGET, "model target = optimizer").replace(_OPTIMIZER, "model optimizer = target"),
         program().replace(_OPTIMIZER, "model optimizer = target"),
     ),
     Code(
         604,
         "unused model",
-        "A note: models other than `target` and `optimizer` are judges, and no metric names this one. Judges come with "
-        "skillc 0.5.",
+        "A note: models besides `target` and `optimizer` are judges, which come with skillc 0.5.",
         program('model referee = "rulebook/v1"'),
         program(),
     ),

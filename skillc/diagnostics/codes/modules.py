@@ -25,8 +25,7 @@ CODES: tuple[Code, ...] = (
         "path outside the program's folder",
         "A program reads only files below its own folder, so that the folder is complete and a downloaded program "
         "can't read your files. This excludes `..`, absolute paths, drives, `~` and links that lead out. Copy the file "
-        "into the folder, or make it a package: a distribution that declares its folder in the entry-point group "
-        "`skillc.modules`.",
+        "into the folder, or make it a package: a distribution with an entry point in `skillc.modules`.",
         program(use='use "../lab.skill" as lab'),
         _GATES,
     ),
@@ -70,8 +69,7 @@ CODES: tuple[Code, ...] = (
     Code(
         107,
         "unsupported file type",
-        "`use` imports programs, whose names end in `.skill`, and the sections of markdown skills, whose names end in "
-        "`.md`.",
+        "`use` imports programs (`.skill`), and the sections of markdown skills (`.md`).",
         program(use='use "./notes.txt" as notes'),
         _GATES,
     ),
@@ -111,8 +109,7 @@ CODES: tuple[Code, ...] = (
         111,
         "package not installed",
         "`use acme.gates` imports a module of an installed package: a distribution that declares `acme` in the "
-        "entry-point group `skillc.modules`. `skillc std` lists the installed packages. A file is imported by its "
-        "path, in quotes.",
+        "entry-point group `skillc.modules`. `skillc std` lists them. A file is imported by its path, in quotes.",
         program(use="use no_such_package.gates"),
         _GATES,
     ),
@@ -168,7 +165,6 @@ CODES: tuple[Code, ...] = (
     Code(
         121,
         "import chain too long",
-        "Each of these files imports the next. Import the last one directly. It takes more than fifty files, so no "
-        "program shows it.",
+        "Each file imports the next. Import the last one directly. It takes over fifty files, so no program shows it.",
     ),
 )

@@ -54,8 +54,7 @@ CODES: tuple[Code, ...] = (
     Code(
         210,
         "missing or superfluous name",
-        "Declarations that may be repeated need a name of one word: `metric right = ...`. Declarations that occur once "
-        "have none: `task { ... }`.",
+        "Declarations that may be repeated need a name, `metric right = ...`; others have none, `task { ... }`.",
         program("metric = f1(answer)"),
         program("metric close = f1(answer)"),
     ),
@@ -86,8 +85,7 @@ CODES: tuple[Code, ...] = (
     Code(
         205,
         "unknown function",
-        "A call names a function of the language, or a metric or gate with parameters of this file or of a module: "
-        "`gates.strict(correct)`.",
+        "A call names a built-in function, or a metric or gate with parameters: `gates.strict(correct)`.",
         program(goal="exactmatch(answer)"),
         program(goal="exact_match(answer)"),
     ),
@@ -143,8 +141,7 @@ CODES: tuple[Code, ...] = (
     Code(
         217,
         "metric in a gate without a skill",
-        "A gate compares skills, so name the skill: `candidate.correct` is the candidate's mean on the validation "
-        "split.",
+        "A gate compares skills, so name one: `candidate.correct` is the candidate's mean on the validation split.",
         program(gate="correct > 0.5"),
         program(gate="candidate.correct > 0.5"),
     ),
@@ -158,16 +155,14 @@ CODES: tuple[Code, ...] = (
     Code(
         220,
         "name of a built-in function",
-        "Built-in functions have the same meaning in every program, so no metric or gate with parameters may have the "
-        "name of one.",
+        "Built-in functions have the same meaning in every program and can not be redefined.",
         program("gate worst(m: metric) = candidate.m > 0.5", gate="worst(correct)"),
         program("gate lowest(m: metric) = candidate.m > 0.5", gate="lowest(correct)"),
     ),
     Code(
         222,
         "several goals",
-        "A run optimizes one number. Declare the others as metrics, and combine them in the goal or bound them in "
-        "gates.",
+        "A run optimizes one number. Declare the others as metrics, and use them in the goal or in gates.",
         program("goal close = f1(answer)"),
         program("metric close = f1(answer)", goal="0.5 * exact_match(answer) + 0.5 * close"),
     ),

@@ -77,8 +77,7 @@ CODES: tuple[Code, ...] = (
         306,
         "metric function in a gate, or gate function in a metric",
         "A metric measures one rollout and can't read skills; a gate compares skills and can't read examples. Measure "
-        "in a metric, then read `candidate.metric` in the gate. Functions of metrics, such as `regressed`, also accept "
-        "an expression.",
+        "in a metric, then read `candidate.metric` in the gate. `regressed` and the like also accept expressions.",
         program(gate="exact_match(answer) > 0.5"),
         program("metric same = exact_match(answer)", gate="candidate.same > 0.5"),
     ),
@@ -142,8 +141,7 @@ CODES: tuple[Code, ...] = (
     Code(
         317,
         "value is not a plain literal",
-        "Settings passed on to a server or model are a number without a unit, a quoted text, a list, `on`, `off` or "
-        "`none`.",
+        "Settings for a server or model are a plain number, a quoted text, a list, `on`, `off` or `none`.",
         program().replace('target    = "rulebook/v1"', 'target    = "rulebook/v1" { stop = high }'),
         program().replace('target    = "rulebook/v1"', 'target    = "rulebook/v1" { stop = "high" }'),
     ),

@@ -33,14 +33,12 @@ CODES: tuple[Code, ...] = (
     _version(
         703,
         "gate changed and not provably as strict (`gate-changed`)",
-        "The gate may be stricter in one way and weaker in another. If it should be stricter, keep the old gate and "
-        "add the new one beside it. " + _PROOF,
+        "The gate may be stricter in one way and weaker in another. To make it stricter, add a second gate. " + _PROOF,
     ),
     _version(
         704,
         "require removed (`require-removed`)",
-        "A condition on the baseline before the first step is gone. Without `require improved`, a skill is delivered "
-        "with any verdict.",
+        "A condition on the baseline is gone. Without `require improved`, a skill is delivered with any verdict.",
     ),
     _version(
         705,
@@ -60,8 +58,7 @@ CODES: tuple[Code, ...] = (
     _version(
         708,
         "fewer samples (`samples-lowered`)",
-        "The mean over fewer rollouts of each example varies more by chance, so gates accept more candidates that are "
-        "no better.",
+        "The mean over fewer rollouts of each example varies more by chance, so gates accept more false gains.",
     ),
     _version(
         709,
@@ -78,8 +75,7 @@ CODES: tuple[Code, ...] = (
     _version(
         711,
         "optimizer sees more (`sees-widened`)",
-        "`sees` includes more than before. `gold` is the right answers of training examples, which the optimizer can "
-        "copy into the skill.",
+        "`sees` includes more than before. `gold` is the right answers, which the optimizer can copy into the skill.",
     ),
     _version(
         712,
@@ -90,8 +86,7 @@ CODES: tuple[Code, ...] = (
         713,
         "deciding metric redefined (`metric-redefined`)",
         "A metric that the goal, a gate or a require reads has another definition, range, unit, rubric, judge or "
-        "`python(...)` code, apart from comments and layout. Its scores are not comparable with earlier ones. Renaming "
-        "is not reported.",
+        "`python(...)` code, apart from comments and layout. Its scores are not comparable. Renaming is not reported.",
     ),
     _version(
         714,
@@ -150,8 +145,7 @@ CODES: tuple[Code, ...] = (
         731,
         "data not compared (`data-not-compared`)",
         "It is unknown whether the test split is the same: one version of the data is not in git, is outside the "
-        "repository, or is in Git LFS and not on this machine, and no lock lists what was tested. A warning, because "
-        "nothing is proved to be weaker.",
+        "repository, or is in Git LFS and not on this machine, and no lock lists what was tested.",
     ),
     _version(
         732,
@@ -166,8 +160,7 @@ CODES: tuple[Code, ...] = (
     _version(
         734,
         "model changed (`model-changed`)",
-        "The skill was compiled for another model, or for other parameters. `skillc eval` measures it with the new "
-        "one.",
+        "The skill was compiled for another model or other parameters. `skillc eval` measures it with the new one.",
     ),
     _version(
         751,
@@ -190,14 +183,13 @@ CODES: tuple[Code, ...] = (
     _version(
         754,
         "training examples in the test split",
-        "The test split contains examples that the skill was trained or selected on, so a test would overstate the "
-        "gain.",
+        "The test split contains examples that the skill was trained or selected on, so its gain is overstated.",
     ),
     _version(
         755,
         "skill file changed",
-        "The file differs from the one that the compile wrote, so what agents load was never tested. Line endings "
-        "converted by git are ignored.",
+        "The file differs from the one that the compile wrote, so what agents load was never tested. Converted "
+        "line endings are ignored.",
     ),
     _version(
         756,
@@ -233,8 +225,7 @@ CODES: tuple[Code, ...] = (
         "compiled skill of another program",
         "Two programs have a skill with the same name, so they would share a folder, a lock and its count of test "
         "looks. The lock names the program that compiled it. Rename one of the skills, or compile one with `--output`. "
-        "After a program is renamed, its skill belongs to the new file once the old one is gone or has no skill of "
-        "that name.",
+        "After a rename the skill belongs to the new file, once the old one no longer declares it.",
     ),
     _version(
         762,
