@@ -1,4 +1,4 @@
-"""Compare two versions: what got weaker, as diagnostics, and what `skillc diff` and `skillc breaking` print."""
+"""Compare two versions of programs, and report the changes for `skillc diff` and `skillc breaking`."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class ProgramDiff:
     """One program in both versions.
 
     Attributes:
-        state: `compared`, or `new` or `removed` where it stands in one place only.
-        changes: all that changed in meaning.
-        findings: those of them that a rule speaks of.
+        state: `compared`, or `new` or `removed` if it exists in one version only.
+        changes: all changes in meaning.
+        findings: the changes with a rule, as diagnostics.
     """
 
     program: str
@@ -36,7 +36,7 @@ class ProgramDiff:
 
     @property
     def weaker(self) -> bool:
-        """Whether anything got weaker."""
+        """Whether the program got weaker."""
         return any(found.severity is Severity.ERROR for found in self.findings)
 
 
@@ -44,7 +44,7 @@ def compare_programs(paths: Sequence[Path], against: str) -> list[ProgramDiff]:
     """Pair each program with its other version and compare them.
 
     Raises:
-        SkillcError: as `against.pairs`, or a path is a library.
+        SkillcError: as `pairs`, or a path is a library.
     """
     found: list[ProgramDiff] = []
     for path in paths:
@@ -52,8 +52,8 @@ def compare_programs(paths: Sequence[Path], against: str) -> list[ProgramDiff]:
             for pair in programs:
                 if pair.old is None and pair.new is None:
                     raise SkillcError(
-                        f"`{pair.shown}` only declares what others use, so it has no plan to compare",
-                        hint="compare the programs that use it, or the folder: all of it is compared then",
+                        f"`{pair.shown}` is a library, which has no plan to compare",
+                        hint="compare the programs that use it, or the whole folder",
                     )
                 found.append(_compared(pair, against))
     return found
@@ -71,14 +71,13 @@ def _compared(pair: VersionPair, against: str) -> ProgramDiff:
 
 def _removed(pair: VersionPair, old: Version, against: str) -> Diagnostic:
     rule = RULES["program-removed"]
-    message = f"the program of `{old.plan.skill.name}` is gone: `{pair.shown}` stood at `{against}`"
+    message = f"the program of `{old.plan.skill.name}` is gone: `{pair.shown}` existed at `{against}`"
     return Diagnostic(rule.code, message, Label(Source(pair.shown, ""), Span(0, 0)), rule.severity)
 
 
 def _finding(change: Change, old: Version, new: Version) -> Diagnostic:
     rule = RULES[change.rule or ""]
     earlier = label_of(old.checked, change.anchor, f"at `{old.files.label}`")
-    # What is gone has its place in the old text alone; a finding still needs one in the new.
     secondary = () if isinstance(old.files, DiskTree) else (_named(earlier, old),)
     return Diagnostic(
         rule.code, change.message, label_of(new.checked, change.anchor), rule.severity, secondary, change.hint
@@ -94,13 +93,12 @@ def _named(label: Label, version: Version) -> Label:
     return Label(Source(name, label.source.text), label.span, label.text)
 
 
-FORMAT_VERSION = 1
 _COLORS = {"+": "32", "-": "31", "~": "33"}
-_BEARINGS = {"looser": "looser", "stricter": "stricter", "unordered": "neither looser nor stricter", "": ""}
+_BEARINGS = {"unordered": "neither looser nor stricter"}
 
 
 def diff_text(compared: Sequence[ProgramDiff], old: str, new: str, *, color: bool = False) -> str:
-    """Render all programs, one after the other, without a newline at the end."""
+    """Render all programs, without a newline at the end."""
     return "\n\n".join("\n".join(_program(each, old, new, color)) for each in compared)
 
 
@@ -118,18 +116,16 @@ def _program(compared: ProgramDiff, old: str, new: str, color: bool) -> Iterable
 
 
 def _lines(change: Change, color: bool) -> Iterable[str]:
-    head = f"  {_paint(change.sign, change.sign, color)} {change.subject}"
-    said = " → ".join(text for text in (change.before, change.after) if text)
-    if not said and not change.lines:
-        said = change.message
-    bearing = _BEARINGS[change.bearing]
-    yield head + (f"   {said}" if said else "") + (f"   ({bearing})" if bearing else "")
+    parts = [f"  {_paint(change.sign, change.sign, color)} {change.subject}"]
+    values = " → ".join(text for text in (change.before, change.after) if text)
+    if values or not change.lines:
+        parts.append(values or change.message)
+    if change.bearing:
+        parts.append(f"({_BEARINGS.get(change.bearing, change.bearing)})")
+    yield "   ".join(part for part in parts if part)
     for line in change.lines:
-        yield "      " + _paint(_printable(line), line[:1], color)
-
-
-def _printable(line: str) -> str:
-    return "".join(c if c.isprintable() or c == "\t" else "?" for c in line)
+        printable = "".join(c if c.isprintable() or c == "\t" else "?" for c in line)
+        yield "      " + _paint(printable, line[:1], color)
 
 
 def _paint(text: str, sign: str, color: bool) -> str:
@@ -137,9 +133,9 @@ def _paint(text: str, sign: str, color: bool) -> str:
 
 
 def diff_json(compared: Sequence[ProgramDiff], old: str, new: str) -> dict[str, JsonValue]:
-    """Return every change and every finding of each program as JSON."""
+    """Return the object that `diff --json` and `breaking --json` print."""
     return {
-        "format_version": FORMAT_VERSION,
+        "format_version": 1,
         "old": old,
         "new": new,
         "weaker": any(each.weaker for each in compared),

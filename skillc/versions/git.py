@@ -1,4 +1,4 @@
-"""Read what git holds through the git command, Git LFS included: no checkout, no shell, nothing written."""
+"""Read a repository, Git LFS included, through the git command: no checkout, no shell, no writes."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ class Repository:
     root: Path
 
     def commit(self, ref: str) -> str:
-        """Return the commit that a branch, a tag or any other name of git's means.
+        """Return the commit of a branch, a tag or another revision.
 
         Raises:
-            SkillcError: there is none of that name.
+            SkillcError: the revision does not exist.
         """
         if ref.startswith("-") or not ref.strip() or "\0" in ref:
-            raise SkillcError(f"`{ref}` names no commit", hint="name a branch, a tag or a commit: `--against main`")
+            raise SkillcError(f"`{ref}` is not a revision", hint="name a branch, a tag or a commit: `--against main`")
         found = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
         if found.returncode == 0:
             return found.stdout.decode().strip()
-        raise SkillcError(f"git knows no commit `{ref}`", hint=self._meant(ref))
+        raise SkillcError(f"git has no commit `{ref}`", hint=self._ref_hint(ref))
 
-    def _meant(self, ref: str) -> str | None:
+    def _ref_hint(self, ref: str) -> str | None:
         names = _git(self.root, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
         near = next((name for name in names if name.partition("/")[2] == ref), None) or suggest(ref, names)
         if near:
             return f"did you mean `{near}`?"
         if _git(self.root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
             return "the clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout"
-        return f"there is {listed(names[:8])}" if names else None
+        return f"valid revisions: {listed(names[:8])}" if names else None
 
     def programs(self, commit: str | None, folder: str) -> tuple[str, ...]:
         """Return the `.skill` files below a folder: of a commit, or of the working tree without ignored files."""
@@ -55,11 +55,10 @@ class Repository:
             every = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", *below)
         names = _checked(_git(self.root, *every)).split(b"\0")
         found = {os.fsdecode(name) for name in names if name.endswith(b".skill")}
-        there = (name for name in found if commit is not None or (self.root / name).is_file())
-        return tuple(sorted(there))
+        return tuple(sorted(name for name in found if commit is not None or (self.root / name).is_file()))
 
     def read(self, commit: str, path: str) -> bytes | None:
-        """Return the content of a file at a commit, None if there is none; follow links within the repository."""
+        """Return the content of a file at a commit, None if it is missing; follow links within the repository."""
         for _ in range(_MOST_LINKS):
             path = posixpath.normpath(path)
             if path.startswith("../") or path in ("..", "."):
@@ -74,7 +73,7 @@ class Repository:
         return None
 
     def _entry(self, commit: str, path: str) -> tuple[str, str]:
-        """Return mode and id of the entry at a path, both empty if there is none."""
+        """Return mode and id of the entry at a path, both empty if it is missing."""
         out = _checked(_git(self.root, "ls-tree", "-z", "--full-tree", commit, "--", path)).split(b"\0")
         for line in out:
             head, _, name = line.partition(b"\t")
@@ -88,7 +87,7 @@ class Repository:
         return _checked(_git(self.root, "cat-file", "blob", name))
 
     def unmerged(self, folder: str) -> dict[str, dict[int, str]]:
-        """Return the files below a folder that a merge left open: the ids of base (1), ours (2) and theirs (3)."""
+        """Return the unmerged files below a folder, with the ids of base (1), ours (2) and theirs (3)."""
         out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-u", "-z", "--", folder or "."))
         found: dict[str, dict[int, str]] = {}
         for line in out.split(b"\0"):
@@ -99,7 +98,7 @@ class Repository:
         return found
 
     def in_index(self, path: str) -> bytes | None:
-        """Return a file from the index, None if a merge left it open or there is none."""
+        """Return a file from the index, None if it is unmerged or missing."""
         out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-s", "-z", "--", path))
         for line in out.split(b"\0"):
             head, _, name = line.partition(b"\t")
@@ -108,7 +107,7 @@ class Repository:
         return None
 
     def heads(self) -> tuple[str, ...]:
-        """Return the commits that an open merge, rebase or cherry-pick brings together."""
+        """Return the commits of an open merge, rebase or cherry-pick."""
         names = ("HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
         found = (_git(self.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") for name in names)
         return tuple(each.stdout.decode().strip() for each in found if each.returncode == 0)
@@ -119,35 +118,35 @@ class Repository:
         return found.stdout.decode().strip() or None if found.returncode == 0 else None
 
     def inside(self, place: Path) -> str:
-        """Return the path of a file or folder from the root; a link is not followed.
+        """Return the path of a file or folder from the root, without following a link.
 
         Raises:
-            SkillcError: it lies outside.
+            SkillcError: it is outside the repository.
         """
         whole = place.parent.resolve() / place.name if place.name not in ("", "..") else place.resolve()
         if not whole.is_relative_to(self.root):
-            raise SkillcError(f"`{place}` lies outside the repository `{self.root}`")
+            raise SkillcError(f"`{place}` is outside the repository `{self.root}`")
         path = whole.relative_to(self.root).as_posix()
         return "" if path == "." else path
 
 
 def repository_of(folder: Path) -> Repository | None:
-    """Return the repository of a folder.
+    """Return the repository of a folder, None if it is in none.
 
     Raises:
-        SkillcError: git is not there, or does not open it.
+        SkillcError: git is not installed, or refuses to open the repository.
     """
     found = _git(folder.resolve(), "rev-parse", "--show-toplevel")
     if found.returncode == 0:
         return Repository(Path(os.fsdecode(found.stdout.rstrip(b"\r\n"))).resolve())
-    said = found.stderr.decode(errors="replace")
-    if "not a git repository" in said or "must be run in a work tree" in said:
+    error = found.stderr.decode(errors="replace")
+    if "not a git repository" in error or "must be run in a work tree" in error:
         return None
-    raise SkillcError(f"git does not open the repository of `{folder}`: {_first(said)}")
+    raise SkillcError(f"git cannot open the repository of `{folder}`: {_first_line(error)}")
 
 
 def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    # Of a hook's variables only the index is kept: the rest is found from the folder.
+    # In a hook, keep only the index variable; git finds the rest from the folder.
     dropped = ("GIT_DIR", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
     env |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
@@ -160,21 +159,21 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
             stdin=subprocess.DEVNULL,
         )
     except FileNotFoundError:
-        hint = "install git, or name a file that holds the other version"
-        raise SkillcError("there is no `git` command, which reads the other version", hint=hint) from None
+        hint = "install git, or name a file with the other version"
+        raise SkillcError("the `git` command is missing, which reads the other version", hint=hint) from None
     except ValueError as problem:
-        raise SkillcError(f"git cannot be asked for such a name: {problem}") from None
+        raise SkillcError(f"git cannot read such a name: {problem}") from None
 
 
 def _checked(done: subprocess.CompletedProcess[bytes]) -> bytes:
     if done.returncode != 0:
-        raise SkillcError(f"git fails: {_first(done.stderr.decode(errors='replace'))}")
+        raise SkillcError(f"git failed: {_first_line(done.stderr.decode(errors='replace'))}")
     return done.stdout
 
 
-def _first(text: str) -> str:
+def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0].removeprefix("fatal: ") if lines else "it does not say why"
+    return lines[0].removeprefix("fatal: ") if lines else "no reason given"
 
 
 _POINTER = re.compile(
@@ -184,17 +183,17 @@ _LONGEST_POINTER = 1024
 
 
 def pointed_at(content: bytes) -> str | None:
-    """Return the sha256 that a Git LFS pointer names; None if the content is no pointer."""
+    """Return the sha256 of a Git LFS pointer, None if the content is no pointer."""
     match = _POINTER.fullmatch(content) if len(content) <= _LONGEST_POINTER else None
     return match[1].decode() if match else None
 
 
 def lfs_content(oid: str, root: Path, beside: bytes | None) -> bytes | None:
-    """Return the content of a pointer if it is on this machine.
+    """Return the content of a Git LFS pointer if it is on this machine.
 
     Args:
-        oid: its sha256.
-        root: the repository's working tree, whose store is looked in.
+        oid: sha256 of the pointer.
+        root: the working tree of the repository.
         beside: another version of the file, which may be the same.
     """
     if beside is not None and hashlib.sha256(beside).hexdigest() == oid:

@@ -1,4 +1,4 @@
-"""`check --locked`: compare program, data and compiled skill with the lock. No model is asked."""
+"""`check --locked`: compare program, data and compiled skill with the lock, without calling a model."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from skillc.versions.git import repository_of
 # Files beside SKILL.md that an agent could read as a part of the skill.
 _READ = (".md", ".py")
 _SKIPPED = frozenset({".git", HOME, ".tox", ".nox", "node_modules", "__pycache__"})
-_AGAIN = "compile again, or take back what changed"
+_AGAIN = "compile again, or revert the change"
 
 
 def with_lock(looked: CheckedFile) -> CheckedFile:
-    """Add to a file's findings what no longer fits its lock.
+    """Add the mismatches with the lock to a file's findings.
 
     Raises:
         SkillcError: as `locked_findings`.
@@ -45,9 +45,7 @@ def with_lock(looked: CheckedFile) -> CheckedFile:
 
 
 def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
-    """Find what no longer fits the locks of a program's compiled skill, and of those below it.
-
-    A library has no skill, and nothing to say.
+    """Return the mismatches with the locks of a program's compiled skills; none for a library.
 
     Raises:
         SkillcError: the program cannot be planned, or a lock is damaged.
@@ -59,35 +57,35 @@ def locked_findings(path: Path) -> tuple[Diagnostic, ...]:
     usual = ArtifactPaths.beside(planned.root, planned.plan.skill.artifact)
     found = compiled_skills(usual, path)
     if not found:
-        hint = f"`skillc compile {path}`"
-        message = f"the skill is not compiled: there is no `{usual.lock}`"
+        hint = f"run `skillc compile {path}`"
+        message = f"the skill is not compiled: `{usual.lock}` is missing"
         candidate = find_candidate(planned, usual).lock
         if candidate is not None:
-            message = f"the skill was compiled and not delivered: the verdict is `{candidate.verdict}`"
+            message = f"the skill was compiled but not delivered: the verdict is `{candidate.verdict}`"
             hint = f"`skillc compile {path} --require none` delivers it"
         return (Diagnostic("SK751", message, _program(planned), hint=hint),)
     return tuple(finding for paths in found for finding in _skill(planned, paths))
 
 
 def compiled_skills(usual: ArtifactPaths, program: Path) -> list[ArtifactPaths]:
-    """Return the delivered skills of a program: the one beside it, and those below it that `--output` named."""
+    """Return the delivered skills of a program: the one beside it, and those of `--output` folders below it."""
     found = [usual] if usual.lock.exists() else []
     name = f"{usual.name}{LOCK_SUFFIX}"
     for place, folders, files in os.walk(program.parent):
         folders[:] = sorted(folder for folder in folders if _is_searched(Path(place, folder)))
         paths = ArtifactPaths(Path(place), usual.name)
-        if name in files and paths.base != usual.base and _speaks_of(paths, program):
+        if name in files and paths.base != usual.base and _may_belong_to(paths, program):
             found.append(paths)
     return found
 
 
 def _is_searched(folder: Path) -> bool:
-    """Return whether a delivered skill may be below: environments, caches and folders of candidates hold none."""
+    """Return whether a delivered skill may be below: not in environments, caches and candidate folders."""
     name = folder.name
     return not (name in _SKIPPED or name.endswith(("_cache", CANDIDATE_SUFFIX)) or (folder / "pyvenv.cfg").exists())
 
 
-def _speaks_of(paths: ArtifactPaths, program: Path) -> bool:
+def _may_belong_to(paths: ArtifactPaths, program: Path) -> bool:
     try:
         return is_of(program, paths, read_lock(paths.lock))
     except UnmergedError:
@@ -125,7 +123,7 @@ def _program(planned: Planned) -> Label:
 
 
 def _at(source: Source, *needles: str) -> Label:
-    """Return the line of a lock that holds the last of some keys, each behind the one before."""
+    """Return the place in a lock of the last of nested keys."""
     start, needle = 0, ""
     for needle in needles:
         start = max(start, source.text.find(needle, start))
@@ -157,33 +155,31 @@ def _of_program(planned: Planned, lock: Lock, source: Source, paths: ArtifactPat
     plan = _with_names(plan, lock)
     changed = plan_digest(plan) != lock.program.plan
     if changed:
-        message = f"the program is not the one that the skill was compiled by{_other_models(plan, lock)}"
+        message = f"the program changed since the last compile{_changed_models(plan, lock)}"
         hint = _not_delivered(planned, plan, paths) or _since(planned, paths.lock)
         yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=hint)
     if lock.program.code is not None and own_code_digest(plan, planned.root) != lock.program.code:
-        message = "the Python code behind the program is not the one that the skill was compiled with"
+        message = "the program's Python code changed since the last compile"
         yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_AGAIN)
     if options is not None and not changed:
-        message = f"the skill was compiled with `{options.shown}`, so not by the program's own plan"
-        place_ = _at(source, '"options"')
-        yield Diagnostic(
-            "SK759", message, place_, Severity.NOTE, hint="compile without it for the program as it stands"
-        )
+        message = f"the skill was compiled with `{options.shown}`, which changes the program's plan"
+        hint = "compile without these options for the program's own plan"
+        yield Diagnostic("SK759", message, _at(source, '"options"'), Severity.NOTE, hint=hint)
 
 
 def _not_delivered(planned: Planned, plan: Plan, paths: ArtifactPaths) -> str | None:
-    """Return the hint where this very plan was compiled, and its skill not delivered; None where it was not."""
+    """Return a hint if this plan was compiled and its skill not delivered."""
     candidate = find_candidate(planned, paths).lock
     if candidate is None or candidate.program.plan != plan_digest(plan):
         return None
     return (
-        f"it was compiled, and the skill not delivered: the verdict is `{candidate.verdict}`; "
+        f"it was compiled but not delivered: the verdict is `{candidate.verdict}`; "
         f"`skillc compile {planned.path} --require none` delivers it"
     )
 
 
 def _with_names(plan: Plan, lock: Lock) -> Plan:
-    """Fill in model names of the compile where the environment does not define them here."""
+    """Return the plan with the model names of the compile in place of environment variables."""
     models = dict(plan.models)
     for role, model in plan.models.items():
         if model.model_env is not None and role in lock.models:
@@ -191,7 +187,7 @@ def _with_names(plan: Plan, lock: Lock) -> Plan:
     return plan.model_copy(update={"models": models})
 
 
-def _other_models(plan: Plan, lock: Lock) -> str:
+def _changed_models(plan: Plan, lock: Lock) -> str:
     other = [
         f"`{role}` was `{lock.models[role].model}` and is `{model.model}`"
         for role, model in plan.models.items()
@@ -201,7 +197,7 @@ def _other_models(plan: Plan, lock: Lock) -> str:
 
 
 def _since(planned: Planned, place: Path) -> str:
-    """Name the command that shows what changed since, if the lock is in git."""
+    """Return a hint with the command that shows the changes, if the lock is in git."""
     try:
         repository = repository_of(planned.root)
         commit = repository.last_change(repository.inside(place)) if repository is not None else None
@@ -209,13 +205,13 @@ def _since(planned: Planned, place: Path) -> str:
         commit = None
     if commit is None:
         return _AGAIN
-    return f"`skillc diff {planned.path} --against {commit}` shows what changed since the lock did; {_AGAIN}"
+    return f"`skillc diff {planned.path} --against {commit}` shows the changes since the lock; {_AGAIN}"
 
 
 def _of_verdict(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnostic]:
     required = planned.plan.required_verdict
     if required not in (None, lock.verdict):
-        message = f"the program requires `{required}`, and the delivered skill has the verdict `{lock.verdict}`"
+        message = f"the program requires `{required}`, but the verdict of the delivered skill is `{lock.verdict}`"
         hint = "it was delivered before the program required this, or with `--require none`"
         yield Diagnostic("SK762", message, _at(source, '"verdict"'), Severity.NOTE, hint=hint)
 
@@ -232,16 +228,16 @@ def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnosti
     except DataError as problem:
         more = problem.count - problem.problems[0].rows
         first = f"{problem.problems[0]}" + (f" (and {more} more)" if more else "")
-        hint = f"`skillc check --data {planned.path}` tells what program and data disagree on"
-        yield Diagnostic("SK753", f"the data does not fit the program: {first}", label, hint=hint)
+        hint = f"`skillc check --data {planned.path}` lists all mismatches"
+        yield Diagnostic("SK753", f"the data does not match the program: {first}", label, hint=hint)
         return
     except (SkillcError, OSError) as problem:
         message = f"the data cannot be compared with the lock: {str(problem).partition(chr(10))[0]}"
-        hint = getattr(problem, "hint", None) or "put it back beside the program"
+        hint = getattr(problem, "hint", None) or "restore it beside the program"
         yield Diagnostic("SK753", message, label, hint=hint)
         return
     if dataset.digest != lock.data.digest:
-        message = f"the data is not the one that the skill was compiled with: {_said(dataset, lock)}"
+        message = f"the data changed since the last compile: {_changed_splits(dataset, lock)}"
         yield Diagnostic("SK753", message, label, hint=_AGAIN)
     try:
         check_unused(lock.data.used, dataset.test, skill=SKILL_FILE)
@@ -256,7 +252,7 @@ def _data_of(planned: Planned, lock: Lock) -> object:
     return plan_file(planned.path, checked=planned.checked, settings=seeds, complete=False, every_model=False).plan.data
 
 
-def _said(dataset: Dataset, lock: Lock) -> str:
+def _changed_splits(dataset: Dataset, lock: Lock) -> str:
     sizes = [
         f"{side} has {len(examples)} examples and had {was}"
         for side, examples, was in (
@@ -269,8 +265,8 @@ def _said(dataset: Dataset, lock: Lock) -> str:
     tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
     if tests:
         same = tests[-1] == split_digest(dataset.test)
-        sizes.append("the inputs of the test split are the same" if same else "the test split is another one")
-    return ", ".join(sizes) or "as many examples, and others"
+        sizes.append("the inputs of the test split are the same" if same else "the test split differs")
+    return ", ".join(sizes) or "the same number of other examples"
 
 
 # ---- artifact -------------------------------------------------------------------------------------
@@ -280,7 +276,7 @@ def _of_files(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diag
     for name, digest in sorted(lock.files.items()):
         file = paths.base / name
         label = _at(source, '"files"', f'"{name}"')
-        back = f"take it back: `git checkout -- {file}`, or compile again"
+        back = f"restore it with `git checkout -- {file}`, or compile again"
         try:
             content = file.read_bytes()
         except FileNotFoundError:
@@ -289,12 +285,12 @@ def _of_files(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diag
         except OSError as problem:
             raise SkillcError(f"`{file}` cannot be read: {problem.strerror}") from problem
         if not has_digest(content, digest):
-            yield Diagnostic("SK755", f"`{file}` was changed since the compile wrote it", label, hint=back)
+            yield Diagnostic("SK755", f"`{file}` was edited since the compile", label, hint=back)
     known = {paths.base / name for name in lock.files}
     for file in sorted(paths.folder.iterdir() if paths.folder.is_dir() else ()):
         if file not in known and file.is_file() and file.suffix.lower() in _READ:
-            message = f"`{file}` is in the folder of the skill, and the compile did not write it"
-            hint = "remove it, or put it into a folder of your own such as `references/`"
+            message = f"`{file}` is in the folder of the skill, but not written by the compile"
+            hint = "remove it, or move it to a subfolder such as `references/`"
             yield Diagnostic("SK757", message, _at(source, '"files"'), hint=hint)
 
 
@@ -305,8 +301,8 @@ def _of_history(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Di
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the history `{place}` cannot be read: {problem}") from problem
     if any(is_mark(line) for line in text.splitlines()):
-        hint = f"`skillc resolve {paths.folder} --keep ours` keeps the lines of both sides"
-        yield Diagnostic("SK760", f"a merge left marks in `{place}`", label, hint=hint)
+        hint = f"run `skillc resolve {paths.folder} --keep ours`, which keeps the lines of both sides"
+        yield Diagnostic("SK760", f"`{place}` has conflict marks", label, hint=hint)
     found = read_history(place)
     if lock.history is None:
         of_run = sum(line.get("run") == lock.run for line in found)
@@ -314,8 +310,8 @@ def _of_history(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Di
     else:
         ends = decisions_until(found, lock.run, lock.history) is not None
     if not ends:
-        message = f"`{place}` does not hold the {counted(_decisions(lock), 'decision')} that made the skill"
-        yield Diagnostic("SK758", message, label, hint=f"take it back: `git checkout -- {place}`, or compile again")
+        message = f"`{place}` lacks some of the {counted(_decisions(lock), 'decision')} that made the skill"
+        yield Diagnostic("SK758", message, label, hint=f"restore it with `git checkout -- {place}`, or compile again")
 
 
 def _decisions(lock: Lock) -> int:

@@ -1,4 +1,4 @@
-"""After a merge of two branches that compiled one skill: one side whole, with the looks and the history of both."""
+"""Resolve a merge of two compiles of one skill: keep one side, with the looks and the history of both."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _STAGES: Mapping[Side, int] = {"ours": 2, "theirs": 3}
 
 @dataclass(frozen=True, slots=True)
 class ResolvedMerge:
-    """A skill that is whole again.
+    """A resolved skill.
 
     Attributes:
         paths: its files.
-        program: its program, where one was found.
+        program: its program, if one was found.
         kept: the side that was written.
-        why: what spoke for it, where that was asked.
+        why: the scores behind `better`.
         lock: as it was written.
-        looks: how many looks at the test split the other side adds.
-        decisions: lines of the history.
-        edited: files that are as that side has them, and not as its lock says.
-        findings: what no longer fits the lock, of the merged program and data.
+        looks: number of looks at the test split that the other side adds.
+        decisions: number of lines of the history.
+        edited: files that the kept side had edited since its compile.
+        findings: mismatches of the merged program and data with the lock.
     """
 
     paths: ArtifactPaths
@@ -54,11 +54,11 @@ class ResolvedMerge:
 
 @dataclass(frozen=True, slots=True)
 class _Merge:
-    """The open files of one skill in git's index.
+    """The unmerged files of one skill in git's index.
 
     Attributes:
         base: the folder of the lock, from the repository's root.
-        open: ids of each open file on both sides, by its path from the root.
+        open: ids of each unmerged file on both sides, by its path from the root.
     """
 
     repository: Repository
@@ -67,7 +67,7 @@ class _Merge:
     open: Mapping[str, Mapping[int, str]]
 
     def of(self, side: Side, name: str) -> bytes | None:
-        """Return a file of a side by its path from the lock; one that the merge closed is the same on both."""
+        """Return a file of a side by its path from the lock; a merged file is the same on both."""
         path = posixpath.join(self.base, name)
         if path in self.open:
             blob = self.open[path].get(_STAGES[side])
@@ -75,11 +75,11 @@ class _Merge:
         return self.repository.in_index(path)
 
     def is_open(self, name: str) -> bool:
-        """Return whether the merge left a file open."""
+        """Return whether a file is unmerged."""
         return posixpath.join(self.base, name) in self.open
 
     def with_digest(self, name: str, digest: str) -> bytes | None:
-        """Return a file of either side that has a digest, wherever git holds it."""
+        """Return the file with a digest, from either side or a merged commit."""
         path = posixpath.join(self.base, name)
         sides = (self.of("ours", name), self.of("theirs", name))
         for content in (*sides, *(self.repository.read(head, path) for head in self.repository.heads())):
@@ -89,16 +89,16 @@ class _Merge:
 
 
 def resolve_merge(path: Path, keep: Keep, *, force: bool = False) -> ResolvedMerge:
-    """Write one side of a compiled skill that a merge left open.
+    """Write one side of an unmerged compiled skill.
 
     Args:
         path: the program, or the folder of its skill.
-        keep: the side; `better` is that with the higher goal on validation, where both had one program and one data.
+        keep: the side; `better` has the higher goal on validation, for the same program and data.
         force: overwrite files that were edited by hand since the merge.
 
     Raises:
-        HandEditedError: a file is neither as a side has it nor as git left it.
-        SkillcError: nothing is open there, a side has no skill, or the two cannot be compared.
+        HandEditedError: a file was edited since the merge.
+        SkillcError: nothing is unmerged, a side has no skill, or the two cannot be compared.
     """
     paths, program = _skill_of(path)
     merge = _merge_of(paths)
@@ -124,7 +124,7 @@ def resolve_merge(path: Path, keep: Keep, *, force: bool = False) -> ResolvedMer
 
 
 def _skill_of(path: Path) -> tuple[ArtifactPaths, Path | None]:
-    """Return the skill that a path means, and the program where it is known."""
+    """Return the skill at a path, and its program if it is known."""
     from skillc.frontend import plan_file
 
     paths = ArtifactPaths.of_folder(path)
@@ -134,7 +134,7 @@ def _skill_of(path: Path) -> tuple[ArtifactPaths, Path | None]:
     repository = repository_of(program.parent)
     if repository is not None and repository.inside(program) in repository.unmerged(repository.inside(program)):
         raise SkillcError(
-            f"the merge left the program `{program}` open too", hint=f"resolve it first, then `git add {program}`"
+            f"the program `{program}` is unmerged too", hint=f"resolve it first, then `git add {program}`"
         )
     plan = plan_file(program, complete=False).plan
     return ArtifactPaths.beside(program.parent, plan.skill.artifact), program
@@ -152,8 +152,8 @@ def _merge_of(paths: ArtifactPaths) -> _Merge:
     found = {path: sides for path in own for name, sides in repository.unmerged(path).items() if name == path}
     if not found:
         names = " ".join(str(path) for path in paths.tracked)
-        hint = f"if marks are left in its files, `git checkout --merge -- {names}` opens the merge again"
-        raise SkillcError(f"git holds no open merge of `{paths.folder}`", hint=hint)
+        hint = f"if its files have conflict marks, `git checkout --merge -- {names}` reopens the merge"
+        raise SkillcError(f"git has no open merge of `{paths.folder}`", hint=hint)
     return _Merge(repository, paths, base, found)
 
 
@@ -166,21 +166,21 @@ def _lock(merge: _Merge, side: Side) -> Lock | None:
 
 def _better(locks: Mapping[Side, Lock | None]) -> tuple[Side, str]:
     ours, theirs = locks["ours"], locks["theirs"]
-    hint = "look at both, and name one: `--keep ours` or `--keep theirs`"
+    hint = "compare them, and choose with `--keep ours` or `--keep theirs`"
     if ours is None or theirs is None:
-        raise SkillcError("only one side has a compiled skill, so that neither is better", hint=hint)
+        raise SkillcError("only one side has a compiled skill, so `--keep better` has no choice", hint=hint)
     for what, one, other in (
         ("programs", ours.program.plan, theirs.program.plan),
         ("data", ours.data.digest, theirs.data.digest),
     ):
         if one != other:
             raise SkillcError(
-                f"the two skills were compiled with other {what}, so their scores do not compare", hint=hint
+                f"the two skills were compiled with different {what}, so their scores do not compare", hint=hint
             )
     mine, their = ours.validation.best, theirs.validation.best
     if mine.mean is None or their.mean is None or mine.n != their.n:
         raise SkillcError("the two skills were not measured on the same validation examples", hint=hint)
-    # Never by the test split: a choice by it would need a test of its own.
+    # Never by the test split: such a choice would need another test.
     side: Side = "theirs" if their.mean > mine.mean else "ours"
     return side, f"ours has {float(mine.mean) * 100:.1f} % on validation, theirs {float(their.mean) * 100:.1f} %"
 
@@ -189,11 +189,11 @@ def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tup
     """Return the artifact's files of a side, and those that differ from its lock."""
     found, edited = dict[str, bytes](), list[str]()
     for name, digest in lock.files.items():
-        # An open file is the side's own, with what was edited by hand and committed there.
+        # An unmerged file is the side's, with its committed hand edits.
         content = (merge.of(side, name) if merge.is_open(name) else None) or merge.with_digest(name, digest)
         content = content or merge.of(side, name)
         if content is None:
-            raise SkillcError(f"git holds no `{name}` of `{side}`", hint="keep the other side, or compile again")
+            raise SkillcError(f"git has no `{name}` of `{side}`", hint="keep the other side, or compile again")
         found[name] = content
         if not has_digest(content, digest):
             edited.append(name)
@@ -201,7 +201,7 @@ def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tup
 
 
 def _refuse_edits(merge: _Merge, files: Mapping[str, bytes], path: Path) -> None:
-    """Refuse to overwrite a file that somebody edited since the merge left it open."""
+    """Refuse to overwrite a file that was edited since the merge."""
     edits = []
     for name, content in files.items():
         place = merge.paths.base / name
@@ -243,34 +243,32 @@ def _locked(program: Path) -> tuple[Diagnostic, ...]:
         return locked_findings(program)
     except SkillcError as problem:
         raise SkillcError(
-            f"the skill is whole again, and the program cannot be compared with it: {problem.message}",
-            hint=problem.hint or f"`skillc check {program}`",
+            f"the skill is resolved, but the program cannot be compared with it: {problem.message}",
+            hint=problem.hint or f"run `skillc check {program}`",
         ) from problem
 
 
 def merge_text(resolved: ResolvedMerge) -> str:
-    """Describe what was done and what to do next."""
+    """Return the report: what was kept, and what to do next."""
     lock = resolved.lock
     lines = [f"kept      {resolved.kept}" + (f": {resolved.why}" if resolved.why else "")]
     lines.append(f"skill     {resolved.paths.folder}, verdict {lock.verdict}")
     if resolved.edited:
-        lines.append(f"edited    {', '.join(resolved.edited)}: not as the compile wrote it, and taken as it stands")
+        lines.append(f"edited    {', '.join(resolved.edited)}: edited since the compile, and kept so")
     lines.append(f"history   {resolved.decisions} decisions of both")
     extra = f", {resolved.looks} of them the other side's" if resolved.looks else ""
-    lines.append(f"looks     {len(lock.looks)} at test splits{extra}: the next test counts them all")
+    lines.append(f"looks     {len(lock.looks)} at test splits{extra}; all count for the next test")
     lines.append(f"next      git add {' '.join(str(path) for path in resolved.paths.tracked)}")
     program = resolved.program or "PROGRAM"
-    if any(found.code in ("SK752", "SK753", "SK754") for found in resolved.findings):
-        lines.append(
-            f"then      skillc compile {program}   (the merged program or data is not what this skill was made from)"
-        )
+    if _is_outdated(resolved):
+        lines.append(f"then      skillc compile {program}   (the merged program or data differs from the skill's)")
     else:
-        lines.append(f"or        skillc compile {program}   (a fresh skill of the merged program, tested anew)")
+        lines.append(f"or        skillc compile {program}   (a new skill of the merged program)")
     return "\n".join(lines)
 
 
 def merge_json(resolved: ResolvedMerge) -> dict[str, object]:
-    """Return the same as JSON."""
+    """Return the object that `resolve --json` prints."""
     from skillc.diagnostics.formats import as_json as diagnostics_json
 
     return {
@@ -281,6 +279,10 @@ def merge_json(resolved: ResolvedMerge) -> dict[str, object]:
         "looks": len(resolved.lock.looks),
         "decisions": resolved.decisions,
         "edited": list(resolved.edited),
-        "compile_again": any(found.code in ("SK752", "SK753", "SK754") for found in resolved.findings),
+        "compile_again": _is_outdated(resolved),
         **diagnostics_json(resolved.findings),
     }
+
+
+def _is_outdated(resolved: ResolvedMerge) -> bool:
+    return any(found.code in ("SK752", "SK753", "SK754") for found in resolved.findings)

@@ -1,9 +1,9 @@
-"""Take edits made by hand in SKILL.md into the program, which stays the one source of what a compile starts from.
+"""Take hand edits of SKILL.md into the program: `compile --take-edits`.
 
-SKILL.md is compared with what the last compile wrote, section by section. A section that was edited gets its new text
-in the program: a frozen one as it is, a trainable or slow one as the text that training starts from. A heading that the
-program does not know becomes a frozen section; further keys of the frontmatter become the setting `frontmatter`. What
-has no place in the program is refused by name.
+SKILL.md is compared section by section with the text of the last compile. The text of an edited section goes to the
+program: for a frozen section as its text, for a trainable or slow one as the text that training starts from. A new
+heading becomes a frozen section; further keys of the frontmatter become the setting `frontmatter`. Edits that the
+program cannot express are refused by name.
 """
 
 from __future__ import annotations
@@ -39,11 +39,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TakenEdits:
-    """What was taken into a program.
+    """Edits taken into a program.
 
     Attributes:
-        program: the program.
-        parts: names of what changed: `about`, sections.
+        parts: names of the changed parts: `about`, `frontmatter`, sections.
         difference: of the program's text, as a unified diff.
     """
 
@@ -60,7 +59,7 @@ class _Parts:
         name: of the frontmatter.
         about: the description.
         title: the first heading.
-        lead: what is before the first known section.
+        lead: the text before the first known section.
         texts: of known sections, by name.
         added: further headings.
         frontmatter: keys besides `name` and `description`, as YAML.
@@ -77,7 +76,7 @@ class _Parts:
 
 @dataclass(frozen=True, slots=True)
 class _Added:
-    """A heading that no section of the program has, its text, and the section that it follows."""
+    """A heading without a section in the program, its text, and the section before it."""
 
     heading: str
     text: str
@@ -89,11 +88,11 @@ class _Changes:
     """The parts of a SKILL.md that the program lacks.
 
     Attributes:
-        about: the new description, None for the old one.
+        about: the new description, None if unchanged.
         texts: new texts of sections, by name.
         added: new sections.
-        refused: edits that have no place in a program, in words.
-        frontmatter: the new further keys, None for the old ones.
+        refused: descriptions of edits that a program cannot express.
+        frontmatter: the new further keys, None if unchanged.
     """
 
     about: str | None
@@ -104,19 +103,19 @@ class _Changes:
 
     @property
     def any(self) -> bool:
-        """Whether anything is left to take or to refuse."""
+        """Whether there are edits to take or to refuse."""
         return bool(self.parts or self.refused)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Names of what changed."""
+        """Names of the changed parts."""
         settings = {"about": self.about, "frontmatter": self.frontmatter}
         changed = [name for name, value in settings.items() if value is not None]
         return (*changed, *self.texts, *(added.heading for added in self.added))
 
 
 def is_taken(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
-    """Return whether a program has all edits of its SKILL.md, so that writing the file again loses nothing."""
+    """Return whether a program contains all edits of its SKILL.md, so that overwriting the file loses nothing."""
     if edit.path != paths.skill or edit.foreign:
         return False
     try:
@@ -126,10 +125,10 @@ def is_taken(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
 
 
 def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> TakenEdits | None:
-    """Write the edits of a SKILL.md into its program; None if the program holds them already.
+    """Write the edits of a SKILL.md into its program; return None if the program already contains them.
 
     Raises:
-        SkillcError: an edit has no place in the program, or the program can't be written. Nothing is changed then.
+        SkillcError: the program cannot express an edit, or cannot be written; nothing is changed.
     """
     planned = plan_file(program, complete=False)
     try:
@@ -142,8 +141,8 @@ def take_edits(program: Path, paths: ArtifactPaths, edit: HandEdit) -> TakenEdit
     refused = [*changes.refused, *refused]
     if refused:
         raise SkillcError(
-            f"`{paths.skill}` has edits that the program can't take: {'; '.join(refused)}",
-            hint="take these back or write them into the program by hand; `--force` overwrites all edits",
+            f"`{paths.skill}` has edits that the program cannot take: {'; '.join(refused)}",
+            hint="revert these, or make them in the program by hand; `--force` overwrites all edits",
         )
     source = read_source(program)
     after = apply_fixes(source, fixes)
@@ -162,8 +161,8 @@ def _prove(program: Path, after: Source, edit: HandEdit) -> None:
     if left.any:
         names = listed(left.parts) or "some parts"
         raise SkillcError(
-            f"the edits of {names} can't be written so that the program says the same",
-            hint=f"write them into `{program}` by hand",
+            f"the program cannot express the edits of {names} exactly",
+            hint=f"make them in `{program}` by hand",
         )
 
 
@@ -171,12 +170,12 @@ def _prove(program: Path, after: Source, edit: HandEdit) -> None:
 
 
 def _changes(plan: Plan, edit: HandEdit) -> _Changes:
-    """Compare a SKILL.md with what was compiled, or with the program where that is not known."""
+    """Compare a SKILL.md with the compiled text, or with the program if that is unknown."""
     initial = initial_document(plan)
     names = {title_of(section.name): section.name for section in initial.sections}
     written = edit.written.decode("utf-8-sig") if edit.written is not None else to_skill_md(initial)
     before = _parts(written, names)
-    # Headings within the text of a section are a part of it; only new ones are sections of their own.
+    # Headings inside a section's text belong to it; only new ones become sections.
     known = {added.heading for added in before.added}
     before, now = _parts(written, names, known), _parts(edit.content.decode("utf-8-sig"), names, known)
     declared = {section.name for section in plan.skill.sections}
@@ -194,9 +193,9 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
         else:
             texts[section.name] = text if section.mode == "trainable" else below_section(text)
     if now.name != before.name:
-        refused.append(f"the name `{now.name}`: the program names the skill")
+        refused.append(f"the name `{now.name}`: the program defines the skill's name")
     if now.title != before.title or now.lead not in (before.lead, _lead_with(plan, now.texts, names)):
-        refused.append("text above the first section, which a compile writes from the program's `task`")
+        refused.append("text above the first section, which a compile generates from the program's `task`")
     about = now.about if now.about not in (before.about, initial.about) else None
     frontmatter = now.frontmatter if now.frontmatter not in (before.frontmatter, initial.frontmatter) else None
     if frontmatter is not None:
@@ -205,7 +204,7 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
 
 
 def _refused_keys(frontmatter: str, declared: str) -> list[str]:
-    """Name the keys of a frontmatter that a program can't take."""
+    """Describe the keys of a frontmatter that a program cannot take."""
     keys = further_keys(frontmatter) if frontmatter else set[str]()
     if keys is None:
         return ["the frontmatter, which is not YAML"]
@@ -214,19 +213,19 @@ def _refused_keys(frontmatter: str, declared: str) -> list[str]:
 
 
 def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -> str:
-    """Return the text that a compile writes above the first section of a skill with other texts."""
+    """Return the generated text above the first section of a skill with other texts."""
     sections = tuple(each.model_copy(update={"text": texts.get(each.name, "")}) for each in plan.skill.sections)
     other = plan.model_copy(update={"skill": plan.skill.model_copy(update={"sections": sections})})
     return _parts(to_skill_md(initial_document(other)), names).lead
 
 
 def _reads_alike(section: Section, text: str) -> bool:
-    """Return whether a section of the program already has this text."""
+    """Return whether a section of the program has this text."""
     return Section(section.name, section.mode, below_section(text)).body == section.body
 
 
 def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:
-    """Take a SKILL.md apart.
+    """Split a SKILL.md.
 
     Args:
         text: of the file.
@@ -256,11 +255,10 @@ def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> 
 
 
 def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[Fix], list[str]]:
-    """Return the replacements in the program's text, and what has no place there, in words."""
+    """Return the replacements in the program's text, and descriptions of refused edits."""
     source, fixes, refused = program.source, list[Fix](), list[str]()
-    skill = next(
-        each for each in program.statements if isinstance(each, nodes.Declaration) and _words(each)[:1] == ["skill"]
-    )
+    declarations = [each for each in program.statements if isinstance(each, nodes.Declaration)]
+    skill = next(each for each in declarations if _words(each)[:1] == ["skill"])
     block = skill.block.statements if skill.block is not None else ()
     inside = [each for each in block if isinstance(each, nodes.Declaration)]
     sections = {_words(each)[-1]: each for each in inside if "section" in _words(each)}
@@ -293,7 +291,7 @@ def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[
     for added in changes.added:
         name = section_name(added.heading, taken)
         if title_of(name) != added.heading:
-            refused.append(f"the heading `{added.heading}`: the name of a section can only give `{title_of(name)}`")
+            refused.append(f"the heading `{added.heading}`: a section name can only produce `{title_of(name)}`")
             continue
         taken.add(name)
         new.setdefault(added.after, []).append(f"frozen section {name} = {_fenced(source, skill, added.text, STEP)}")
@@ -308,7 +306,7 @@ def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[
 
 
 def _insert(fixes: list[Fix], end: int, text: str) -> None:
-    """Add a text behind a declaration; a fix of its value may end there."""
+    """Add text after a declaration, where a fix of its value may end."""
     at = next((i for i, fix in enumerate(fixes) if fix.span.end == end), None)
     if at is not None:
         fixes[at] = Fix(fixes[at].span, fixes[at].text + text)
@@ -317,7 +315,7 @@ def _insert(fixes: list[Fix], end: int, text: str) -> None:
 
 
 def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:
-    """Return the replacement that gives a declared section a text, or takes its text away."""
+    """Return the replacement of a declared section's text, which may be removed or added."""
     end = section.words[-1].span.end
     if not text:
         return Fix(Span(end, section.value.span.end if section.value is not None else end), "")
@@ -328,7 +326,7 @@ def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:
 
 
 def _fenced(source: Source, beside: nodes.Node, text: str, deeper: int = 0) -> str:
-    """Return a text in fences, indented below the line of a node as `fmt` does it."""
+    """Return a text in fences, indented below the line of a node like `fmt`."""
     indent = _indent(source, beside.span) + deeper
     margin = " " * (indent + STEP)
     lines = text.replace(FENCE, f"\\{FENCE}").split("\n")

@@ -1,4 +1,4 @@
-"""A program in one place: the working tree, a commit or another file; and what it is compared with."""
+"""A program in the working tree, at a commit or in another file, and pairs of versions to compare."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.frontend import check_file
 from skillc.language.checked import Checked
-from skillc.plan.lock import Lock, read_lock
+from skillc.plan.lock import Lock, parse_lock
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan
 from skillc.syntax.nodes import Use
@@ -27,7 +27,7 @@ from skillc.versions.git import Repository, lfs_content, pointed_at, repository_
 
 
 class NotComparableError(SkillcError):
-    """A program has errors in one of the places; the diagnostics name them."""
+    """A version of a program has errors; the diagnostics name them."""
 
     def __init__(self, shown: str, label: str, diagnostics: Sequence[Diagnostic]) -> None:
         errors = sum(each.severity is Severity.ERROR for each in diagnostics)
@@ -38,14 +38,14 @@ class NotComparableError(SkillcError):
 
 
 class FileTree(Protocol):
-    """The files of one place; paths are from its root, with `/`."""
+    """The files of one version; paths are from its root, with `/`."""
 
     @property
     def label(self) -> str:
-        """The name of the place in messages: `main`, `the working tree`."""
+        """The name of the version in messages: `main`, `the working tree`."""
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none."""
+        """Return a file's content, None if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class DiskTree:
     label: str
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none or it may not be read."""
+        """Return a file's content, None if it is missing or unreadable."""
         try:
             return (self.root / path).read_bytes()
         except (OSError, ValueError):
@@ -65,35 +65,35 @@ class DiskTree:
 
 @dataclass(frozen=True, slots=True)
 class CommitTree:
-    """Files of a commit; Git LFS content only if it is on this machine."""
+    """Files of a commit, with the Git LFS content on this machine."""
 
     repository: Repository
     commit: str
     label: str
 
     def read(self, path: str) -> bytes | None:
-        """Return a file's content, None where there is none, or only a pointer to it."""
+        """Return a file's content, None if it is missing, or only a pointer is available."""
         content = self.repository.read(self.commit, path)
         oid = pointed_at(content) if content is not None else None
         if oid is None:
             return content
         return lfs_content(oid, self.repository.root, DiskTree(self.repository.root, "").read(path))
 
-    def missing(self, path: str) -> bool:
-        """Return whether the commit holds a pointer alone."""
+    def is_pointer(self, path: str) -> bool:
+        """Return whether the commit contains a Git LFS pointer."""
         content = self.repository.read(self.commit, path)
         return content is not None and pointed_at(content) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A program in one place.
+    """One version of a program.
 
     Attributes:
         file: the program, from the root of `files`.
-        shown: how messages call it.
-        root: the folder on the disk where its files are, or where they are put as they are asked for.
-        lock: of its compiled skill beside it, where there is one that can be read.
+        shown: its name in messages.
+        root: the folder of its files on disk, where files of a commit are written on demand.
+        lock: of its compiled skill, None if it is missing or unreadable.
     """
 
     files: FileTree
@@ -115,17 +115,17 @@ class Version:
 
 
 def version_of(files: FileTree, file: str, shown: str, scratch: Path) -> Version | None:
-    """Return a program in one place; None where there is none, or only a library.
+    """Return one version of a program; None if it is missing or a library.
 
     Args:
-        files: the place.
-        file: the program's path there.
-        shown: how messages call the file; of a place on the disk its path.
-        scratch: an empty folder of its own, for what is not on the disk.
+        files: of the version.
+        file: the program's path in `files`.
+        shown: the program's name in messages; on disk its path.
+        scratch: an empty folder, for files that are not on disk.
 
     Raises:
-        NotComparable: the program has errors there.
-        SkillcError: it is no text.
+        NotComparableError: the program has errors.
+        SkillcError: the file is not text.
     """
     if isinstance(files, DiskTree):
         path = Path(shown)
@@ -135,7 +135,7 @@ def version_of(files: FileTree, file: str, shown: str, scratch: Path) -> Version
         diagnostics: tuple[Diagnostic, ...] = checked.diagnostics
     else:
         root = scratch / posixpath.dirname(file) if posixpath.dirname(file) else scratch
-        if not _taken(files, file, scratch, set()):
+        if not _copy_used(files, file, scratch, set()):
             return None
         checked = _checked(scratch / file, scratch, files.label)
         diagnostics = _renamed(checked.diagnostics, scratch, files.label)
@@ -145,7 +145,7 @@ def version_of(files: FileTree, file: str, shown: str, scratch: Path) -> Version
     found = (*diagnostics, *_renamed(resolved.diagnostics, scratch, files.label))
     if resolved.plan is None:
         raise NotComparableError(shown, "" if isinstance(files, DiskTree) else files.label, found)
-    return Version(files, file, shown, checked, resolved.plan, root, _lock(files, file, resolved.plan, scratch))
+    return Version(files, file, shown, checked, resolved.plan, root, _lock(files, file, resolved.plan))
 
 
 def _checked(path: Path, scratch: Path, label: str) -> Checked:
@@ -155,8 +155,8 @@ def _checked(path: Path, scratch: Path, label: str) -> Checked:
         raise SkillcError(problem.message.replace(f"{scratch}{os.sep}", f"{label}:"), hint=problem.hint) from None
 
 
-def _taken(files: FileTree, file: str, scratch: Path, done: set[str]) -> bool:
-    """Write a program and the files that it uses to disk, each at its path."""
+def _copy_used(files: FileTree, file: str, scratch: Path, done: set[str]) -> bool:
+    """Write a program and the files that it uses to disk; return whether the program exists."""
     content = files.read(file)
     if content is None:
         return False
@@ -172,43 +172,32 @@ def _taken(files: FileTree, file: str, scratch: Path, done: set[str]) -> bool:
             written = use.file.value.replace("\\", "/")
             path = posixpath.normpath(posixpath.join(posixpath.dirname(file), written))
             if path not in done and not path.startswith(("/", "..")) and "\0" not in path:
-                _taken(files, path, scratch, done)
+                _copy_used(files, path, scratch, done)
     return True
 
 
 def _renamed(found: Sequence[Diagnostic], scratch: Path, label: str) -> tuple[Diagnostic, ...]:
-    """Rename the files of findings by their path in git instead of the temporary one."""
+    """Replace the temporary paths of findings by their paths in git."""
 
-    def named(each: Label) -> Label:
-        return replace(each, source=shown_source(each.source, scratch, label))
+    def renamed(each: Label) -> Label:
+        path = Path(each.source.name)
+        if not path.is_relative_to(scratch):
+            return each
+        return replace(each, source=Source(f"{label}:{path.relative_to(scratch).as_posix()}", each.source.text))
 
     return tuple(
-        replace(each, primary=named(each.primary), secondary=tuple(named(label_) for label_ in each.secondary))
-        for each in found
+        replace(each, primary=renamed(each.primary), secondary=tuple(map(renamed, each.secondary))) for each in found
     )
 
 
-def shown_source(source: Source, scratch: Path, label: str) -> Source:
-    """Return a source under the name that a user knows it by."""
-    path = Path(source.name)
-    if not path.is_relative_to(scratch):
-        return source
-    return Source(f"{label}:{path.relative_to(scratch).as_posix()}", source.text)
-
-
-def _lock(files: FileTree, file: str, plan: Plan, scratch: Path) -> Lock | None:
+def _lock(files: FileTree, file: str, plan: Plan) -> Lock | None:
     content = files.read(ArtifactPaths.beside(Path(posixpath.dirname(file)), plan.skill.artifact).lock.as_posix())
     if content is None:
         return None
-    scratch.mkdir(parents=True, exist_ok=True)
-    place = scratch / "compiled.lock"
-    place.write_bytes(content)
     try:
-        return read_lock(place)
-    except SkillcError:
+        return parse_lock(content.decode("utf-8-sig"), Path("compiled.lock"))
+    except (SkillcError, UnicodeDecodeError):
         return None
-    finally:
-        place.unlink()
 
 
 HERE = "the working tree"
@@ -216,7 +205,7 @@ HERE = "the working tree"
 
 @dataclass(frozen=True, slots=True)
 class VersionPair:
-    """A program in both places; None where it is not there, or is only a library."""
+    """Both versions of a program; None for a missing one or a library."""
 
     shown: str
     old: Version | None
@@ -225,14 +214,14 @@ class VersionPair:
 
 @contextmanager
 def pairs(path: Path, against: str) -> Iterator[list[VersionPair]]:
-    """A program, or all those of a folder, beside the other version of each.
+    """Pair a program, or all programs of a folder, with their other versions.
 
     Args:
         path: a program or a folder.
-        against: a branch, a tag or a commit; or a program (a folder, where `path` is one) that holds the other version.
+        against: a branch, a tag or a commit; or a program, or a folder if `path` is one.
 
     Raises:
-        SkillcError: there is no such program, commit or file; git is not there; or a program has errors in a place.
+        SkillcError: a program, revision or file does not exist, git is missing, or a version has errors.
     """
     with TemporaryDirectory(prefix="skillc-") as scratch:
         yield _pairs(path, against, Path(scratch).resolve())
@@ -256,10 +245,10 @@ def _pairs(path: Path, against: str, scratch: Path) -> list[VersionPair]:
             _pair(files, repository, name, _shown_name(path, folder, name), scratch / str(i))
             for i, name in enumerate(sorted(names))
         ]
-        return _moves_joined([pair for pair in found if pair.old is not None or pair.new is not None])
+        return _join_moves(found)
     name = repository.inside(path)
     if not path.is_file() and files.read(name) is None:
-        raise SkillcError(f"there is no program `{path}`, neither here nor at `{against}`")
+        raise SkillcError(f"program `{path}` exists neither here nor at `{against}`")
     return [_pair(files, repository, name, str(path), scratch / "0")]
 
 
@@ -269,8 +258,8 @@ def _commit(path: Path, against: str) -> CommitTree:
         folder = folder.parent
     repository = repository_of(folder)
     if repository is None:
-        hint = "compare with a file that holds the other version: `--against old/tickets.skill`"
-        raise SkillcError(f"`{path}` lies in no git repository", hint=hint)
+        hint = "compare with a file of the other version: `--against old/tickets.skill`"
+        raise SkillcError(f"`{path}` is in no git repository", hint=hint)
     return CommitTree(repository, repository.commit(against), against)
 
 
@@ -285,7 +274,7 @@ def _shown_name(path: Path, folder: str, name: str) -> str:
 
 def _from_files(path: Path, other: Path, scratch: Path) -> list[VersionPair]:
     if path.is_dir() != other.is_dir():
-        raise SkillcError(f"`{path}` and `{other}` are a folder and a file", hint="name two programs, or two folders")
+        raise SkillcError(f"`{path}` and `{other}` are a folder and a file", hint="name two programs or two folders")
     if not path.is_dir():
         return [VersionPair(str(path), _on_disk(other, scratch), _on_disk(path, scratch))]
     names = {posix for root in (path, other) for posix in _programs(root)}
@@ -293,7 +282,7 @@ def _from_files(path: Path, other: Path, scratch: Path) -> list[VersionPair]:
         VersionPair(str(path / name), _on_disk(other / name, scratch), _on_disk(path / name, scratch))
         for name in sorted(names)
     ]
-    return _moves_joined([pair for pair in found if pair.old is not None or pair.new is not None])
+    return _join_moves(found)
 
 
 def _on_disk(path: Path, scratch: Path) -> Version | None:
@@ -309,13 +298,13 @@ def _programs(root: Path) -> Iterator[str]:
                 yield (Path(place) / name).relative_to(root).as_posix()
 
 
-def _moves_joined(found: list[VersionPair]) -> list[VersionPair]:
-    """Return a program whose file was moved, found by the name of its skill, as one pair."""
-    fresh = {pair.new.plan.skill.name: pair for pair in found if pair.old is None and pair.new is not None}
-    gone = [pair for pair in found if pair.new is None and pair.old is not None]
-    joined = list(found)
-    for pair in gone:
-        other = fresh.get(pair.old.plan.skill.name) if pair.old is not None else None
+def _join_moves(found: list[VersionPair]) -> list[VersionPair]:
+    """Drop programs that exist in neither version, and join those whose file moved by the name of their skill."""
+    pairs = [pair for pair in found if pair.old is not None or pair.new is not None]
+    added = {pair.new.plan.skill.name: pair for pair in pairs if pair.old is None and pair.new is not None}
+    joined = list(pairs)
+    for pair in pairs:
+        other = added.get(pair.old.plan.skill.name) if pair.new is None and pair.old is not None else None
         if other is not None and other in joined:
             joined[joined.index(other)] = VersionPair(other.shown, pair.old, other.new)
             joined.remove(pair)

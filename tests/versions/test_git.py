@@ -76,9 +76,9 @@ def test_a_program_in_a_folder_below_the_root_finds_its_files(repo):
     ("ref", "said", "hint"),
     [
         ("mian", "no commit `mian`", "did you mean `main`?"),
-        ("-x", "names no commit", "a branch"),
-        ("", "names no commit", "a branch"),
-        ("nowhere-near", "no commit", "there is `main`"),
+        ("-x", "is not a revision", "a branch"),
+        ("", "is not a revision", "a branch"),
+        ("nowhere-near", "no commit", "valid revisions: `main`"),
     ],
 )
 def test_an_unknown_ref_is_said_with_the_nearest(repo, ref, said, hint):
@@ -108,16 +108,16 @@ def test_a_shallow_clone_says_how_to_deepen_it(repo, tmp_path):
 def test_no_repository_and_no_git(repo, tmp_path, monkeypatch):
     (tmp_path / "alone").mkdir()
     write_shop(tmp_path / "alone")
-    with pytest.raises(SkillcError, match="lies in no git repository") as problem:
+    with pytest.raises(SkillcError, match="is in no git repository") as problem:
         compare_programs([tmp_path / "alone" / "things.skill"], "main")
     assert "old/tickets.skill" in problem.value.hint
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SkillcError, match="no `git` command"):
+    with pytest.raises(SkillcError, match="the `git` command is missing"):
         compare_programs([PROGRAM_PATH], "main")
 
 
 def test_a_program_that_is_nowhere_is_an_error_and_a_new_one_is_not(repo):
-    with pytest.raises(SkillcError, match="neither here nor at `main`"):
+    with pytest.raises(SkillcError, match="exists neither here nor at `main`"):
         compare_programs([Path("thing.skill")], "main")
     (repo.folder / "fresh.skill").write_text(PROGRAM)
     (found,) = compare_programs([Path("fresh.skill")], "main")
@@ -148,7 +148,7 @@ def test_a_file_that_was_no_text_is_called_by_its_place_in_git(repo):
 def test_a_library_has_nothing_to_compare(repo):
     (repo.folder / "lab.skill").write_text("language 1\ngate x(m: metric) = candidate.m > incumbent.m\n")
     repo.commit("two")
-    with pytest.raises(SkillcError, match="no plan to compare"):
+    with pytest.raises(SkillcError, match="has no plan to compare"):
         compare_programs([Path("lab.skill")], "HEAD")
 
 

@@ -84,10 +84,10 @@ def _missing(version: Version) -> Unreadable | None:
             return Unreadable(f"`{name}` is outside the repository")
         content = version.files.read(path)
         if content is None:
-            held = isinstance(version.files, CommitTree) and version.files.missing(path)
+            is_pointer = isinstance(version.files, CommitTree) and version.files.is_pointer(path)
             where = f"`{version.files.label}`"
             lfs = f"`{name}` of {where} is in Git LFS, and not on this machine"
-            return Unreadable(lfs if held else f"`{name}` is not in git at {where}")
+            return Unreadable(lfs if is_pointer else f"`{name}` is not in git at {where}")
         place = version.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
