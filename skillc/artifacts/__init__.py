@@ -1,1 +1,1 @@
-"""A compiled skill on disk: which program owns it, its lock, its history as a table, loading and installing it."""
+"""A compiled skill on disk: its owner, its history as a table, loading it as a module, installing it for an agent."""

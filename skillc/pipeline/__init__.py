@@ -1,1 +1,1 @@
-"""One run from the plan to its end: `compile`, `sanity` and `tidy`, and the report that each prints."""
+"""`compile`, `compile --sanity` and `tidy`: each one run from the plan to its end, and its report."""

@@ -1,8 +1,7 @@
-"""`skillc compile --sanity`: whether feedback reaches the skill at all, on a handful of examples and calls.
+"""`skillc compile --sanity`: check on a few examples and calls that feedback reaches the skill.
 
-The loop trains and validates on the same few training examples, where even a skill that learns by heart gets better.
-It shows that no link is broken, never that the skill is good: the verdict is always `unverified`, and nothing
-is written.
+The loop trains and validates on the same few training examples, where even a memorizing skill improves. The check finds
+a broken stage, but never shows that the skill is good: the verdict is always `unverified`, and nothing is written.
 """
 
 from __future__ import annotations
@@ -45,17 +44,17 @@ R = TypeVar("R", bound=Reply)
 
 @dataclass(frozen=True, slots=True)
 class Funnel:
-    """How many passed each stage, in the loop's order.
+    """Counts of each stage, in the order of the loop.
 
     Attributes:
-        failures: examples that the initial skill is not right on.
-        asked: reflections.
-        answered: replies to them that could be read.
+        failures: examples that the initial skill fails.
+        asked: requested reflections.
+        answered: readable replies to them.
         edits: edits in those replies.
-        fitting: edits that the document takes.
-        curing: edits that the screen did not drop.
-        candidates: that met the gates.
-        accepted: of them.
+        fitting: edits that can be applied to the skill.
+        curing: edits that passed the screen.
+        candidates: candidates at the gates.
+        accepted: accepted candidates.
     """
 
     failures: int
@@ -73,10 +72,10 @@ class SanityResult:
     """The result of a sanity check.
 
     Attributes:
-        broken: the first stage that nothing came through: `reflect`, `edit`, `screen`, `gate`; None where the skill
-            changed for the better, or there was nothing to learn.
-        message: what that means.
-        hint: where to look.
+        broken: the first stage that nothing passed: `reflect`, `edit`, `screen` or `gate`; None if the skill improved
+            or there was nothing to learn.
+        message: the diagnosis.
+        hint: the fix.
         before: the goal's mean on the examples under the initial skill.
         after: under the best one.
         skill: the best skill.
@@ -96,7 +95,7 @@ class SanityResult:
 
 
 class _CountingOptimizer(Optimizer):
-    """The optimizer model, with a record of the edits that its reflections proposed."""
+    """The optimizer model; counts its reflections and keeps their edits."""
 
     def __init__(self, client: Client, observer: Observer) -> None:
         super().__init__(client, observer)
@@ -126,17 +125,16 @@ class _NoReserve:
     """Reserves nothing, because there is no final test."""
 
     def set_aside(self) -> None:
-        """Do nothing."""
+        pass
 
     def open_reserve(self) -> None:
-        """Do nothing."""
+        pass
 
 
 def sanity_plan(plan: Plan, examples: int) -> Plan:
-    """Return the plan of a sanity check: two steps on one batch, few calls, and nothing that spans steps.
+    """Return the plan of a sanity check: two steps on one batch, few calls, no mechanism that spans steps.
 
-    Where a gate asks for confidence or an e-value, only its claim must hold. What is required before the first step is
-    left out.
+    A gate on confidence or an e-value requires only its claim. Requires are left out.
     """
     optimize = replace(
         plan.optimize,
@@ -205,7 +203,7 @@ async def _train(engine: Engine, session: Session) -> TrainResult:
                 return await train(engine, initial_document(engine.plan))
     except asyncio.CancelledError:
         message = f"stopped ({stop_reason(engine.observer)}) before the initial skill was measured"
-        raise SkillcError(message, hint="the same command begins anew") from None
+        raise SkillcError(message, hint="run the same command to start anew") from None
 
 
 def _found(
@@ -251,12 +249,12 @@ def _count(record: Mapping[str, JsonValue], name: str) -> int:
 
 
 def _refusals(state: SearchState, edits: Sequence[ProposedEdit]) -> list[str]:
-    """Return why the initial skill and the best one both refuse an edit."""
+    """Return why neither the initial nor the best skill can take an edit."""
     reasons = []
     for proposed in edits:
         edit = read_edit(proposed)
         if edit is None:
-            reasons.append(f"an edit `{proposed.op}` lacks its rule, section or text")
+            reasons.append(f"an edit `{proposed.op}` has no rule, section or text")
             continue
         reports = [apply_edits(skill, (edit,)).results[0] for skill in (state.initial, state.best)]
         if not any(report.applied for report in reports):
@@ -267,33 +265,33 @@ def _refusals(state: SearchState, edits: Sequence[ProposedEdit]) -> list[str]:
 def _diagnosis(
     trained: TrainResult, funnel: Funnel, tap: _CountingOptimizer, watch: RunObserver
 ) -> tuple[str | None, str, str | None]:
-    """Return the broken stage, what that means, and where to look."""
+    """Return the broken stage, the diagnosis and the fix."""
     count = len(trained.engine.dataset.validation)
-    stopped = f"; the run was stopped by its cap on {trained.stopped}" if trained.stopped in _CAPS else ""
+    stopped = f"; the cap on {trained.stopped} stopped the run" if trained.stopped in _CAPS else ""
     if not funnel.failures:
-        hint = "there was nothing to learn from; compile, or check again with another `data.seed`"
+        hint = "nothing to learn: compile, or check again with another `data.seed`"
         return None, f"the initial skill is right on all {count} examples", hint
     if funnel.accepted:
-        return None, "feedback reaches the skill: it changed, and does better on these examples", None
+        return None, "feedback reaches the skill: it changed and improved on these examples", None
     if not funnel.asked:
-        hint = "lower what the gates ask for: even a skill that is right on all of them would not pass"
-        return "gate", f"no candidate could pass the gates on {count} examples, so none was written", hint
+        hint = "weaken the gates: even a skill without errors on these examples would fail them"
+        return "gate", f"no candidate can pass the gates on {count} examples, so none was made", hint
     if not funnel.answered:
-        last = f", the last because: {watch.notes[-1]}" if watch.notes else ""
-        hint = "see that `model optimizer` answers, and that its `max_tokens` leave room for the reply"
-        return "reflect", f"none of {funnel.asked} reflections gave a reply that can be read{last}{stopped}", hint
+        last = f"; the last: {watch.notes[-1]}" if watch.notes else ""
+        hint = "check that `model optimizer` answers and that its `max_tokens` leave room for the reply"
+        return "reflect", f"none of {funnel.asked} reflections had a readable reply{last}{stopped}", hint
     if not funnel.edits:
-        hint = "does the metric say what was wrong, and may the optimizer see it (`sees`)?"
+        hint = "check that the metric gives feedback and that the optimizer `sees` it"
         return "reflect", f"the optimizer proposed no edit in {funnel.answered} replies{stopped}", hint
     if not funnel.fitting:
         reason = _refusals(trained.state, tap.edits)[0]
         hint = "raise the `limit` of the section, or use another model as the optimizer"
-        return "edit", f"none of {funnel.edits} edits fits the skill, the first because: {reason}", hint
+        return "edit", f"none of {funnel.edits} edits fits the skill; the first: {reason}", hint
     if not funnel.candidates and not funnel.curing:
-        hint = "the target reads the edits, and answers as before: does it follow the skill at all?"
-        return "screen", f"none of {funnel.edits} edits cured an example that it was written for{stopped}", hint
+        hint = "check that the target follows the skill: its answers did not change"
+        return "screen", f"none of {funnel.edits} edits cured a failure{stopped}", hint
     if not funnel.candidates:
-        return "edit", f"{funnel.fitting} edits fit one by one, and none became a candidate{stopped}", None
+        return "edit", f"{funnel.fitting} edits fit the skill, but none became a candidate{stopped}", None
     return _at_the_gates(trained.engine.plan, watch.decisions, funnel, stopped)
 
 
@@ -305,13 +303,13 @@ def _at_the_gates(
 ) -> tuple[str, str, str]:
     last = next(record for record in reversed(decisions) if record["result"] in ("reject", "undecided"))
     seen = f"{last['gains']} examples gained and {last['losses']} lost of {last['evaluated']}"
-    message = f"none of {funnel.candidates} candidates was accepted, the last because {last['reason']}"
+    message = f"none of {funnel.candidates} candidates was accepted; the last: {last['reason']}"
     message = message if "gained" in message else f"{message} ({seen})"
     gate = next((gate for gate in plan.gates if gate.name == last["blame"]), None)
     if gate is not None and gate.stage == "text":
-        hint = f"`{gate.name}` looks at the text alone: is it too strict for a first edit?"
+        hint = f"`{gate.name}` reads only the text; weaken it if it is too strict for a first edit"
     else:
-        hint = "do the edits say what the feedback says? `--json` prints the stages"
+        hint = "check that the edits match the feedback; `--json` prints the stages"
     return "gate", message + stopped, hint
 
 

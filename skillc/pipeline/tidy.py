@@ -1,6 +1,6 @@
-"""`skillc tidy`: a compiled or hand-written skill without what does not help, under the gates of a tidying.
+"""`skillc tidy`: remove unsupported rules from a compiled or hand-written skill, under the gates for tidying.
 
-The stage is that of `tidy = on`. What speaks for a rule is measured against the same skill without any rules.
+The stage is that of `tidy = on`. The support of a rule is measured against the same skill without any rules.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from skillc.syntax.files import read_source
 
 TIDIED = "tidied"
 _ENDS = {
-    TIDIED: "nothing shorter without a loss was found",
-    "interrupted": "interrupted; the same command goes on",
-    DOWN: "a model stayed out of reach; the same command goes on",
+    TIDIED: "no shorter skill without a loss was found",
+    "interrupted": "interrupted; the same command resumes",
+    DOWN: "a model is unreachable; the same command resumes",
 }
 
 
@@ -49,13 +49,13 @@ class TidyResult:
     """The result of a tidying.
 
     Attributes:
-        before: the skill as it was.
-        after: the skill as it is; the same where nothing was accepted.
+        before: the skill before.
+        after: the skill after; the same if nothing was accepted.
         validation: the goal of both.
-        tried: what was decided, one line for each candidate.
-        stopped: `tidied`, or what cut it off.
-        compiled: what was written and tested; None where nothing changed, and nothing was written.
-        spent: the ledger's two books.
+        tried: the decisions, one line per candidate.
+        stopped: `tidied`, or why it ended early.
+        compiled: the written and tested skill; None if nothing changed.
+        spent: the ledger's snapshot.
     """
 
     before: Document
@@ -82,12 +82,12 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
     """Read the compiled skill of a job, or the one in a file.
 
     Raises:
-        SkillcError: there is none, it cannot be read, it has no rules, or a text of it has no place in the program.
+        SkillcError: it is missing or unreadable, has no rules, or does not match the program's sections.
     """
     paths = job.paths
     path = paths.skill if file is None else file / "SKILL.md" if file.is_dir() else file
     if file is None and not path.exists():
-        raise SkillcError("the program is not compiled yet", hint="compile it first, or name a skill with `--skill`")
+        raise SkillcError("the program is not compiled yet", hint="compile it, or name a skill with `--skill`")
     text = read_source(path).text
     refuse_unmerged(path, text, paths.of_folder(path.parent))
     lock = read_lock(paths.lock) if file is None and paths.lock.exists() else None
@@ -102,12 +102,12 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
 
 
 def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop: Stop | None = None) -> TidyResult:
-    """Tidy a skill, and write it where something was accepted, with its lock and history as a compile does.
+    """Tidy a skill; if a change was accepted, write the skill with its lock and history as a compile does.
 
     Raises:
         SkillcError: models, data, metrics or files cannot be used.
-        BudgetReached: the caps do not admit what has to be measured first.
-        EndpointUnreachable: a model stayed out of reach before the skill was measured.
+        BudgetReached: the caps do not admit the first measurements.
+        EndpointUnreachable: a model was unreachable before the skill was measured.
     """
     with open_run(job, observer, client, stop, start=skill) as run:
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
@@ -157,12 +157,12 @@ def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
     with_rules, without = (score_arm(engine, each, examples, goal) for each in (skill, bare))
     if with_rules.mean is not None and without.mean is not None and with_rules.mean < without.mean:
         engine.observer.note(
-            f"the rules do harm: {percent(with_rules.mean)} on validation, {percent(without.mean)} without any rules"
+            f"the rules are harmful: {percent(with_rules.mean)} on validation, {percent(without.mean)} without rules"
         )
 
 
 def _deciding(plan: Plan) -> Plan:
-    """Return the plan with `accept = gates`: without gates a tidying would accept whatever is shorter."""
+    """Return the plan with `accept = gates`: otherwise tidying would accept any shorter skill."""
     return plan.model_copy(update={"optimize": replace(plan.optimize, accept="gates")})
 
 

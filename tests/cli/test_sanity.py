@@ -113,7 +113,7 @@ def test_only_training_examples_are_used_and_the_same_ones_on_both_sides(tmp_pat
 def test_replies_that_cannot_be_read_break_the_reflection(tmp_path, reply):
     found, _, _ = checked(tmp_path, reply)
     assert found.broken == "reflect"
-    assert "reflections gave a reply that can be read" in found.message
+    assert "reflections had a readable reply" in found.message
     assert "model optimizer" in found.hint
     assert not found.changed
 
@@ -136,8 +136,8 @@ def test_edits_that_cure_nothing(tmp_path):
     found, _, _ = checked(tmp_path, edits("Think hard before you answer."), one_reflection(PROGRAM))
     assert found.broken == "screen"
     assert found.funnel.curing == 0
-    assert "cured an example" in found.message
-    assert "does it follow the skill" in found.hint
+    assert "cured a failure" in found.message
+    assert "check that the target follows the skill" in found.hint
 
 
 CURE = 'If the text mentions "apple", "pear", "cherry" or "mango", answer fruit.'
@@ -165,7 +165,7 @@ def test_gates_that_nothing_could_pass(tmp_path):
     far = PROGRAM.replace("> incumbent.correct", "> incumbent.correct + 90%")
     found, _, _ = checked(tmp_path, edits(CURE), far)
     assert found.broken == "gate"
-    assert found.message == "no candidate could pass the gates on 12 examples, so none was written"
+    assert found.message == "no candidate can pass the gates on 12 examples, so none was made"
 
 
 def test_nothing_to_learn(tmp_path):

@@ -137,7 +137,7 @@ def test_rules_that_do_harm_are_reported(shop):
     wrong = re.sub(r"answer (\w+)\.", lambda found: f"answer {turned[found[1]]}.", compiled)
     Path("wrong.md").write_text(wrong)
     said = run("tidy", "things.skill", "--skill", "wrong.md").stderr
-    assert "the rules do harm: " in said and "without any rules" in said
+    assert "the rules are harmful: " in said and "without rules" in said
 
 
 def test_the_text_names_what_was_left_out(shop):
