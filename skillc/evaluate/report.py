@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -67,13 +68,9 @@ def _skill(score: Score) -> JsonValue:
         "interval": _interval(score.interval),
         "unmeasured": dict(score.unmeasured),
         "not_run": score.not_run,
-        "metrics": {name: _mean(mean) for name, mean in score.metrics.items()},
+        "metrics": {name: {"mean": _number(mean.value), "n": mean.n} for name, mean in score.metrics.items()},
         **{name: tally[name] for name in ("calls", "tokens", "cost_nano")},
     }
-
-
-def _mean(mean: Mean) -> JsonValue:
-    return {"mean": _number(mean.value), "n": mean.n}
 
 
 def _pair(gain: Gain) -> JsonValue:
@@ -176,23 +173,47 @@ def _head(found: Evaluation) -> Text:
 
 
 def _scores(found: Evaluation) -> Table:
-    reference = found.job.arms.reference
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    rows.add_column(found.job.plan.goal.name, overflow="fold", min_width=14)
+    rows = _table(found.job.plan.goal.name)
     for name in ("score", "95 %", "gain", "interval", "p"):
         rows.add_column(name, justify="right", no_wrap=True)
-    several = len(found.models) > 1
-    for model in found.models:
-        if several:
-            rows.add_row(Text(model.label + (" *" if model.made_here else ""), style="bold"))
-        for score in model.scores:
-            gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
-            label = Text(("  " if several else "") + score.arm.label)
-            is_reference = reference is not None and score.arm.name == reference.name
-            rows.add_row(label, percent(score.goal.value), _range(score), *_gain(gain, is_reference=is_reference))
+    reference = found.job.arms.reference
+
+    def cells(model: ModelScores, score: Score) -> tuple[str, ...]:
+        gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
+        is_reference = reference is not None and score.arm.name == reference.name
+        return percent(score.goal.value), _range(score), *_gain(gain, is_reference=is_reference)
+
+    _add_scores(rows, found, cells, mark=" *")
     for name, mean in found.baselines.items():
         rows.add_row(Text(name), percent(mean), "no model", style="dim")
     return rows
+
+
+def _metrics(found: Evaluation, others: list[MetricPlan]) -> Table:
+    """Return the table of the other metrics' means."""
+    rows = _table("other metrics")
+    for metric in others:
+        rows.add_column(metric.name, justify="right")
+    _add_scores(rows, found, lambda _, score: tuple(_value(score.metrics[each.name], each) for each in others))
+    return rows
+
+
+def _table(title: str) -> Table:
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows.add_column(title, overflow="fold", min_width=14)
+    return rows
+
+
+def _add_scores(
+    rows: Table, found: Evaluation, cells: Callable[[ModelScores, Score], tuple[str, ...]], mark: str = ""
+) -> None:
+    """Add a row for each score, below its model if there are several; `mark` the compiled skill's model."""
+    several = len(found.models) > 1
+    for model in found.models:
+        if several:
+            rows.add_row(Text(model.label + (mark if model.made_here else ""), style="bold"))
+        for score in model.scores:
+            rows.add_row(Text(("  " if several else "") + score.arm.label), *cells(model, score))
 
 
 def _range(score: Score) -> str:
@@ -211,25 +232,7 @@ def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
 
 
 def _p(p: Fraction | None) -> str:
-    if p is None:
-        return "–"
-    return f"{float(p):.4f}" if p >= Fraction(1, 10_000) else "<0.0001"
-
-
-def _metrics(found: Evaluation, others: list[MetricPlan]) -> Table:
-    """Return the table of the other metrics' means."""
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    rows.add_column("other metrics", overflow="fold", min_width=14)
-    for metric in others:
-        rows.add_column(metric.name, justify="right")
-    several = len(found.models) > 1
-    for model in found.models:
-        if several:
-            rows.add_row(Text(model.label, style="bold"))
-        for score in model.scores:
-            cells = [_value(score.metrics[metric.name], metric) for metric in others]
-            rows.add_row(Text(("  " if several else "") + score.arm.label), *cells)
-    return rows
+    return "–" if p is None else f"{float(p):.4f}" if p >= Fraction(1, 10_000) else "<0.0001"
 
 
 def _value(mean: Mean, metric: MetricPlan) -> str:

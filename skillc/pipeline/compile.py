@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -204,7 +204,8 @@ def open_run(
             observer.note(_OTHER_FORMAT)
         changed = changed_since_unfinished(folder, job.planned.path.name, parts)
         if changed:
-            observer.note(_left_unfinished(changed))
+            what = ", ".join(f"the {part}" if part != "skillc" else "skillc itself" for part in changed)
+            observer.note(f"an earlier run of this program is unfinished; changed since: {what}. a new run starts")
         info = begin_run(folder, store, job.planned.path.name, parts, fresh=job.fresh)
         with open_record(store, client, info.salt) as record:
             session = Session(plan, client, observer, stop, record)
@@ -213,11 +214,6 @@ def open_run(
             looks = looks_of(before.lock, candidate.lock)
             initial = initial_document(plan)
             yield CompileRun(job, name, session, record, engine, initial, meter, looks, before, folder, info)
-
-
-def _left_unfinished(changed: Sequence[str]) -> str:
-    what = ", ".join(f"the {part}" if part != "skillc" else "skillc itself" for part in changed)
-    return f"an earlier run of this program is unfinished; changed since: {what}. a new run starts"
 
 
 async def search_and_test(

@@ -31,7 +31,6 @@ from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
 from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines
 from skillc.plan.initial import initial_document
 from skillc.plan.lock import has_digest, read_lock
-from skillc.plan.schema import Plan
 from skillc.run.folder import finish_run
 from skillc.run.stop import Stop
 from skillc.syntax.files import read_source
@@ -127,7 +126,9 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
 def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[TrainResult]]:
     async def search(engine: Engine, initial: Document) -> TrainResult:
         """Tidy the skill, compared with itself without any rules."""
-        engine = replace(engine, plan=_deciding(engine.plan))
+        # With `accept = always` tidying would accept any shorter skill.
+        optimize = replace(engine.plan.optimize, accept="gates")
+        engine = replace(engine, plan=engine.plan.model_copy(update={"optimize": optimize}))
         engine, quarantined = await baseline(engine, initial)
         engine.reserve.set_aside()
         bare = replace(skill, sections=tuple(replace(s, rules=()) if s.rules else s for s in skill.sections))
@@ -159,11 +160,6 @@ def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
         engine.observer.note(
             f"the rules are harmful: {percent(with_rules.mean)} on validation, {percent(without.mean)} without rules"
         )
-
-
-def _deciding(plan: Plan) -> Plan:
-    """Return the plan with `accept = gates`: otherwise tidying would accept any shorter skill."""
-    return plan.model_copy(update={"optimize": replace(plan.optimize, accept="gates")})
 
 
 def tidy_json(found: TidyResult) -> dict[str, JsonValue]:

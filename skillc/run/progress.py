@@ -160,7 +160,7 @@ class Progress(Observer):
         ]
         elapsed = self._time.elapsed(spent)
         if elapsed is not None and elapsed >= _MINUTE:
-            parts.append(f"{elapsed / 60:.0f}{_of(caps.time, _minutes)} min")
+            parts.append(f"{elapsed / 60:.0f}{_of(caps.time, lambda seconds: f'{float(seconds / 60):.3g}')} min")
         return parts
 
     def left(self) -> str | None:
@@ -306,10 +306,6 @@ def display(console: Console, facts: RunFacts, *, quiet: bool, spent: Snapshot) 
 
 def _of(cap: int | Fraction | None, shown: Callable[..., str]) -> str:
     return "" if cap is None else f" of {shown(cap)}"
-
-
-def _minutes(seconds: Fraction) -> str:
-    return f"{float(seconds / 60):.3g}"
 
 
 def _work(stage: str, total: int) -> str:

@@ -205,17 +205,12 @@ def _refuse_edits(merge: _Merge, files: Mapping[str, bytes], path: Path) -> None
     edits = []
     for name, content in files.items():
         place = merge.paths.base / name
-        now = content_of(place)
-        known = (content, merge.of("ours", name), merge.of("theirs", name))
-        if now is None or any(_is_same(now, each) for each in known) or has_marks(now.decode(errors="replace")):
-            continue
-        edits.append(HandEdit(place, now, merge.of("ours", name)))
+        now, ours = content_of(place), merge.of("ours", name)
+        known = {each.replace(b"\r\n", b"\n") for each in (content, ours, merge.of("theirs", name)) if each is not None}
+        if now is not None and now.replace(b"\r\n", b"\n") not in known and not has_marks(now.decode(errors="replace")):
+            edits.append(HandEdit(place, now, ours))
     if edits:
         raise HandEditedError(tuple(edits), path, hint="save them elsewhere, or overwrite them with `--force`")
-
-
-def _is_same(now: bytes, content: bytes | None) -> bool:
-    return content is not None and now.replace(b"\r\n", b"\n") == content.replace(b"\r\n", b"\n")
 
 
 def _history(merge: _Merge, side: Side) -> Sequence[Decision]:

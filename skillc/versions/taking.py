@@ -182,7 +182,8 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
     texts, refused = dict[str, str](), list[str]()
     for section in initial.sections:
         text = now.texts.get(section.name, "")
-        if text == before.texts.get(section.name, "") or _reads_alike(section, text):
+        edited = Section(section.name, section.mode, below_section(text))
+        if text == before.texts.get(section.name, "") or edited.body == section.body:
             continue
         if section.name not in declared:
             refused.append(f"the section `{section.name}`, which the program does not declare")
@@ -217,11 +218,6 @@ def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -
     sections = tuple(each.model_copy(update={"text": texts.get(each.name, "")}) for each in plan.skill.sections)
     other = plan.model_copy(update={"skill": plan.skill.model_copy(update={"sections": sections})})
     return _parts(to_skill_md(initial_document(other)), names).lead
-
-
-def _reads_alike(section: Section, text: str) -> bool:
-    """Return whether a section of the program has this text."""
-    return Section(section.name, section.mode, below_section(text)).body == section.body
 
 
 def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:

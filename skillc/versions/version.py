@@ -228,28 +228,23 @@ def pairs(path: Path, against: str) -> Iterator[list[VersionPair]]:
 
 
 def _pairs(path: Path, against: str, scratch: Path) -> list[VersionPair]:
-    if against.strip() and not against.startswith("-") and Path(against).exists():
-        if Path(against).suffix == ".skill":
-            return _from_files(path, Path(against), scratch)
-        try:
-            commit = _commit(path, against)
-        except SkillcError:
-            return _from_files(path, Path(against), scratch)
-    else:
+    exists = against.strip() and not against.startswith("-") and Path(against).exists()
+    if exists and Path(against).suffix == ".skill":
+        return _from_files(path, Path(against), scratch)
+    try:
         commit = _commit(path, against)
-    repository, files = commit.repository, commit
+    except SkillcError:
+        if exists:
+            return _from_files(path, Path(against), scratch)
+        raise
+    inside = commit.repository.inside(path)
     if path.is_dir():
-        folder = repository.inside(path)
-        names = {*repository.programs(None, folder), *repository.programs(files.commit, folder)}
-        found = [
-            _pair(files, repository, name, _shown_name(path, folder, name), scratch / str(i))
-            for i, name in enumerate(sorted(names))
-        ]
-        return _join_moves(found)
-    name = repository.inside(path)
-    if not path.is_file() and files.read(name) is None:
+        names = {*commit.repository.programs(None, inside), *commit.repository.programs(commit.commit, inside)}
+        shown = {name: str(path / posixpath.relpath(name, inside or ".")) for name in sorted(names)}
+        return _join_moves([_pair(commit, name, shown[name], scratch / str(i)) for i, name in enumerate(shown)])
+    if not path.is_file() and commit.read(inside) is None:
         raise SkillcError(f"program `{path}` exists neither here nor at `{against}`")
-    return [_pair(files, repository, name, str(path), scratch / "0")]
+    return [_pair(commit, inside, str(path), scratch / "0")]
 
 
 def _commit(path: Path, against: str) -> CommitTree:
@@ -263,13 +258,9 @@ def _commit(path: Path, against: str) -> CommitTree:
     return CommitTree(repository, repository.commit(against), against)
 
 
-def _pair(files: CommitTree, repository: Repository, name: str, shown: str, scratch: Path) -> VersionPair:
-    old = version_of(files, name, shown, scratch)
-    return VersionPair(shown, old, version_of(DiskTree(repository.root, HERE), name, shown, scratch / "here"))
-
-
-def _shown_name(path: Path, folder: str, name: str) -> str:
-    return str(path / posixpath.relpath(name, folder or "."))
+def _pair(commit: CommitTree, name: str, shown: str, scratch: Path) -> VersionPair:
+    here = DiskTree(commit.repository.root, HERE)
+    return VersionPair(shown, version_of(commit, name, shown, scratch), version_of(here, name, shown, scratch / "here"))
 
 
 def _from_files(path: Path, other: Path, scratch: Path) -> list[VersionPair]:

@@ -152,7 +152,7 @@ def test_one_side_is_kept_whole_with_the_looks_and_history_of_both(merging, two,
 
 
 def test_better_goes_by_validation_and_refuses_what_does_not_compare(merging):
-    with pytest.raises(SkillcError, match="compiled with other programs"):
+    with pytest.raises(SkillcError, match="compiled with different programs"):
         resolve_merge(Path("things.skill"), "better")
 
 
@@ -222,7 +222,7 @@ def test_an_open_program_comes_first_and_nothing_open_is_said(merging):
         merging.write(f"epochs = 1 => epochs = {epochs}")
         merging.commit(f"{branch} again")
     merging.git("merge", "side", fails=True)
-    with pytest.raises(SkillcError, match="left the program") as problem:
+    with pytest.raises(SkillcError, match="is unmerged too") as problem:
         resolve_merge(Path("things.skill"), "ours")
     assert "git add things.skill" in problem.value.hint
 
