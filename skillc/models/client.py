@@ -202,11 +202,7 @@ class Client:
             _CHARGES.reset(token)
 
     async def charge(self, charges: Sequence[Charge]) -> None:
-        """Charge recorded calls again, in the order of the tickets, without sending them.
-
-        Raises:
-            BudgetReached: a cap does not admit one.
-        """
+        """Charge recorded calls again in the order of the tickets; raise `BudgetReached` at a cap."""
         with self.ticket():
             for charge in charges:
                 await self._loop.run(lambda charge=charge: self._charge(charge))  # type: ignore[misc]

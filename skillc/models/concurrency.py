@@ -38,11 +38,7 @@ class CallLoop:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(start(), home))
 
     def run_sync(self, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Run on the bound loop and wait.
-
-        Raises:
-            RuntimeError: called on that loop, where waiting would be a deadlock.
-        """
+        """Run on the bound loop and wait; on that loop itself, where this would be a deadlock, raise `RuntimeError`."""
         home = self._choose(None)
         if home is _running():
             raise RuntimeError("a synchronous model call inside the event loop that would answer it; await `acall`")

@@ -98,11 +98,7 @@ class Backend:
 
 
 def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) -> str | None:
-    """Return the key in a variable, None without a variable.
-
-    Raises:
-        SkillcError: it is not set.
-    """
+    """Return the key in a variable, None without a variable; raise `SkillcError` if it is not set."""
     if key_env is None:
         return None
     if not environ.get(key_env):
@@ -114,11 +110,7 @@ def key_of(model: ModelPlan, environ: Mapping[str, str], key_env: str | None) ->
 
 
 def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
-    """Return the address that the program declares, directly or by a variable.
-
-    Raises:
-        SkillcError: the variable is not set.
-    """
+    """Return the address that the program declares; raise `SkillcError` if its variable is not set."""
     if model.base_url is not None or model.base_url_env is None:
         return model.base_url
     if not environ.get(model.base_url_env):
@@ -156,11 +148,7 @@ def _query(query: str) -> str:
 
 
 def normalised_or_error(model: ModelPlan, url: str) -> str:
-    """Normalise the address of a role.
-
-    Raises:
-        SkillcError: it is not an address.
-    """
+    """Normalise the address of a role; raise `SkillcError` if it is not an address."""
     try:
         return normalised(url)
     except ValueError as problem:

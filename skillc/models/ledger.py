@@ -95,10 +95,7 @@ class Account:
         self._refusal: SkillcError | None = None
 
     def ask(self, amount: Spending) -> asyncio.Future[None]:
-        """Join the queue; the future is done when the amount is reserved, or raises.
-
-        It raises `BudgetReached`, or the error that `refuse` was given.
-        """
+        """Join the queue; the future raises `BudgetReached`, or the error that `refuse` was given."""
         self._largest = Spending(*map(max, self._largest, amount))
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append((amount, granted))
@@ -106,11 +103,7 @@ class Account:
         return granted
 
     async def reserve(self, amount: Spending) -> None:
-        """Wait until the amount is reserved.
-
-        Raises:
-            BudgetReached: a cap does not admit it.
-        """
+        """Wait until the amount is reserved; raise `BudgetReached` if a cap does not admit it."""
         await self.granted(amount, self.ask(amount))
 
     def try_reserve(self, amount: Spending) -> bool:
@@ -290,11 +283,7 @@ class Receipts:
         self.bind(None)
 
     def bind(self, store: RunStore | None) -> None:
-        """Keep receipts in the store of a run from here on, None in no store; add those of its earlier sessions.
-
-        Raises:
-            SkillcError: the store cannot be read.
-        """
+        """Keep receipts in the store of a run from here on, None in no store; add those of its earlier sessions."""
         self._store = store
         self._models = store.models() if store is not None else {}
         self._next = 0

@@ -74,15 +74,9 @@ class _Waiting:
 class EndpointQueue:
     """Slots of one endpoint on one event loop; first in, first out within a rank.
 
-    A refused call rejoins at the end, so that a call that is always refused holds up no others.
-
-    Args:
-        sleep: waits for a pause. If it returns early, as in tests, the time counts as passed.
-        report: receives a sentence when the endpoint goes out of reach and when it is back.
-
-    Attributes:
-        quotas: declared limits by role.
-        in_flight: attempts that hold a slot.
+    A refused call rejoins at the end, so that a call that is always refused holds up no others. If `sleep` returns
+    early, as in tests, the time counts as passed. `report` gets a sentence when the endpoint goes out of reach and when
+    it is back.
     """
 
     def __init__(
@@ -109,12 +103,7 @@ class EndpointQueue:
         self._due = math.inf
 
     async def take(self, role: str, tokens: int) -> Slot:
-        """Wait for a slot, to be returned with `give`.
-
-        Raises:
-            RefusedTooLong: the endpoint refuses all calls.
-            AwayTooLong: it stays out of reach.
-        """
+        """Wait for a slot, to be returned with `give`; raise `RefusedTooLong` or `AwayTooLong`."""
         now = self._now()
         queue = self._queues[role]
         if not queue and not self._wait(now, role, tokens):
@@ -238,12 +227,6 @@ class EndpointQueue:
 
 class Pacing:
     """The pace and the queue of each endpoint; roles with one endpoint share them.
-
-    Args:
-        roles: all roles that may call.
-        concurrency: the most attempts in flight at one endpoint, where a role does not declare its own.
-        retries: how long refusals are waited for.
-        sleep: waits for a pause.
 
     Attributes:
         report: receives a sentence when an endpoint goes out of reach and when it is back.

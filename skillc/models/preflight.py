@@ -53,14 +53,7 @@ async def try_model(role: Role, transport: Transport | None = None, *, timeout: 
     """Ask a role's model for one word, with all settings of the role, without retries, reservation or receipt.
 
     A reply that is cut or empty is an answer, and so is a refusal for lack of capacity: the server accepted the key.
-
-    Args:
-        role: of a model that is reached over a network.
-        transport: sends the question in place of the role's backend.
-        timeout: seconds; the role's own timeout does not apply.
-
-    Raises:
-        PreflightFailed: the model cannot be used.
+    `transport` replaces the role's backend, `timeout` in seconds its timeout. Raises `PreflightFailed`.
     """
     call = _question(role)
     arguments = role.arguments(call)
@@ -125,11 +118,7 @@ class Preflight:
         self._flights: SingleFlight[str, None] = SingleFlight()
 
     async def passed(self) -> None:
-        """Wait until all models have been tried; concurrent callers wait for the same tries.
-
-        Raises:
-            PermanentFailure: some cannot be used; the message names all of them.
-        """
+        """Wait until all models have been tried; raise `PermanentFailure` with all that cannot be used."""
         if self._failed is not None:
             raise self._failed
         if not self._done:
@@ -153,11 +142,7 @@ class Preflight:
         self._done = True
 
     async def _finish(self, tries: Mapping[asyncio.Task[None], list[Role]]) -> None:
-        """Wait for tries in flight.
-
-        Raises:
-            SkillcError: some have failed.
-        """
+        """Wait for tries in flight, and raise their errors."""
         try:
             _, pending = await asyncio.wait(tries, return_when=asyncio.FIRST_EXCEPTION)
             if pending:

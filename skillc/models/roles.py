@@ -130,22 +130,14 @@ def resolve_roles(
 def servers_of(
     endpoints: Iterable[Endpoint], models: Iterable[ModelPlan], root: Path, *, foreground: bool = False
 ) -> Servers:
-    """Return the servers that skillc starts for these endpoints; no server gets the keys of `models`.
-
-    Raises:
-        SkillcError: two roles declare different servers for one model.
-    """
+    """Return the servers that skillc starts for these endpoints; no server gets the keys of `models`."""
     launches = [(each.launch, each.key) for each in endpoints if each.launch is not None]
     hidden = secret_names(models)
     return Servers(launches, secret_names=hidden, home=root.resolve() / ".skillc" / "serve", foreground=foreground)
 
 
 def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:
-    """Return the SHA-256 of all that determines a reply, except the account's key (docs/design/resume.md).
-
-    Raises:
-        SkillcError: a value in the call is not JSON.
-    """
+    """Return the SHA-256 of all that determines a reply, except the account's key (docs/design/resume.md)."""
     call = {"endpoint": role.endpoint.id, "sample": sample, "salt": salt, "sent": arguments}
     return hashlib.sha256(canonical_ascii(call, _reject).encode()).hexdigest()
 

@@ -74,16 +74,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 class CommandTransport:
-    """Sends the attempts of a role to its command.
-
-    Args:
-        model: the role's plan.
-        environ: where the command's variables come from.
-        root: the program's folder.
-
-    Raises:
-        SkillcError: the command, its folder or one of its variables is missing.
-    """
+    """Sends the attempts of a role to its command; raises `SkillcError` if it, its folder or a variable is missing."""
 
     def __init__(self, model: ModelPlan, environ: Mapping[str, str], root: Path) -> None:
         if model.exec is None:
@@ -106,9 +97,7 @@ class CommandTransport:
     async def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Run the command once and return the reply in the chat format.
 
-        Raises:
-            PermanentFailure: no other run would do better.
-            CommandFailed, AnswerMissing, CallFailed, TimeoutError: this run gave no answer.
+        Raises `PermanentFailure` if no other run would do better, other errors if this run gave no answer.
         """
         if arguments.get("tools"):
             self._refuse("a command cannot call tools", "give this role a model that can")

@@ -57,9 +57,6 @@ async def run(
     """Run a command; however the wait for it ends, none of its processes is left.
 
     It gets no variables but `environment`, may print `most` bytes, and has `grace` seconds between SIGTERM and SIGKILL.
-
-    Raises:
-        OSError: it cannot be started.
     """
     mark = GUARD.mark()
     process = await asyncio.create_subprocess_exec(
@@ -176,21 +173,13 @@ class AnswerMissing(ValueError):  # noqa: N818
 
 
 def prepare(answer: AnswerPlan, folder: Path) -> None:
-    """Date the answer's file of an earlier call to the epoch, so that it is not read as this call's.
-
-    Raises:
-        OSError: the file belongs to another user.
-    """
+    """Date the answer's file of an earlier call to the epoch, so that it is not read as this call's."""
     if answer.kind == "file" and (folder / answer.text).exists():
         os.utime(folder / answer.text, ns=(0, 0))
 
 
 def take(answer: AnswerPlan, output: bytes, folder: Path) -> str:
-    """Return the answer, stripped; empty if the command printed nothing.
-
-    Raises:
-        AnswerMissing: it is not in the declared place, or not UTF-8.
-    """
+    """Return the answer, stripped, or empty if the command printed nothing; raise `AnswerMissing` if it has none."""
     if answer.kind == "file":
         return _decode(_read_file(folder, answer.text), f"the file `{answer.text}`").strip()
     text = _decode(output, "the output").strip()

@@ -70,9 +70,7 @@ class FunctionTransport:
     async def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call the function once and return the reply in the chat format.
 
-        Raises:
-            PermanentFailure: the function failed in a way that no retry fixes.
-            Exception: the function's own, if a retry may help or it is meant for the user.
+        Raises `PermanentFailure`, or the function's own error if a retry may help or it is meant for the user.
         """
         seconds = float(arguments["timeout"])
         sent = copy.deepcopy({name: value for name, value in arguments.items() if name not in ("model", "messages")})

@@ -29,11 +29,7 @@ class RequestError(ValueError):
 
 
 async def answer_by_rulebook(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Answer as `rulebook/v1` in the form of a chat model's reply; usage is counted by `skillc.tokens`.
-
-    Raises:
-        RequestError: status 404 for an unknown name, 400 for an invalid parameter.
-    """
+    """Answer as `rulebook/v1` in the form of a chat model's reply; usage is counted by `skillc.tokens`."""
     from skillc.models.rulebook import answer
 
     messages, name = arguments["messages"], str(arguments["model"])
@@ -78,13 +74,9 @@ BACKENDS: tuple[Backend, ...] = (
 def connect(
     model: ModelPlan, environ: Mapping[str, str], root: Path, *, users: bool = True
 ) -> tuple[Backend, Endpoint, Transport]:
-    """Find the backend that answers for a role.
+    """Find the backend that answers for a role; the user's commands and functions only if `users` is set.
 
-    Args:
-        model: the role's plan.
-        environ: where keys, addresses and a command's variables are looked up.
-        root: the program's folder.
-        users: whether the user's own commands and functions may answer.
+    Keys, addresses and variables are looked up in `environ`, commands and functions in the program's folder `root`.
 
     Raises:
         SkillcError: a key, an address, a command or a function is missing; the message names the role and the fix.

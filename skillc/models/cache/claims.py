@@ -36,12 +36,7 @@ class Claim:
 
 
 class Claims:
-    """Claims of one client.
-
-    Args:
-        folder: of the cache; None if the cache is this client's alone, so that nothing is claimed.
-        sleep: waits for another holder.
-    """
+    """Claims of one client on the keys of a cache folder; none without a folder, where no other process fetches."""
 
     def __init__(self, folder: Path | None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         self._folder = folder
@@ -54,14 +49,9 @@ class Claims:
         return self._folder is not None
 
     async def take(self, key: str, patience: float) -> Claim | None:
-        """Claim a key as soon as no other claims it.
+        """Claim a hex digest as soon as no other claims it, and return the claim, to be freed.
 
-        Args:
-            key: hex digest.
-            patience: seconds to wait for another holder, which may be suspended, as by Ctrl-Z.
-
-        Returns:
-            The claim, to be freed; None after the patience, or if nothing is shared.
+        Returns None if nothing is shared, and after `patience` seconds: another holder may be suspended, as by Ctrl-Z.
         """
         if self._folder is None:
             return None

@@ -1,4 +1,7 @@
-"""`skillc cache`: list, prune, export and import the replies of a folder, also while a compile uses it."""
+"""`skillc cache`: list, prune, export and import the replies of a folder, also while a compile uses it.
+
+All functions raise `SkillcError` if the folder or the file cannot be used.
+"""
 
 from __future__ import annotations
 
@@ -116,11 +119,7 @@ def find_folder(path: Path, *, new: bool = False) -> Path:
 
 
 def entries(folder: Path) -> Iterator[Entry]:
-    """Yield all replies, ordered by key.
-
-    Raises:
-        SkillcError: the folder cannot be used.
-    """
+    """Yield all replies, ordered by key."""
     with _opened(folder) as cache:
         for key in cache.iterkeys():
             if not isinstance(key, str) or _HEX.fullmatch(key) is None:
@@ -153,11 +152,7 @@ def groups(found: Iterable[Entry]) -> list[EntryGroup]:
 
 
 def prune(folder: Path, wanted: Callable[[Entry], bool], *, dry: bool = False) -> Pruned:
-    """Remove the wanted entries and free their disk space.
-
-    Raises:
-        SkillcError: the folder cannot be used.
-    """
+    """Remove the wanted entries and free their disk space."""
     chosen = [(entry.key, entry.size) for entry in entries(folder) if wanted(entry)]
     size = sum(each for _, each in chosen)
     if dry or not chosen:
@@ -183,11 +178,7 @@ def disk_used(folder: Path) -> int:
 
 
 def export_replies(folder: Path, path: Path) -> Transfer:
-    """Write all replies of a folder atomically into a file of JSON lines.
-
-    Raises:
-        SkillcError: the folder cannot be read, or the file cannot be written.
-    """
+    """Write all replies of a folder atomically into a file of JSON lines."""
     written = left_out = 0
 
     def lines() -> Iterator[str]:
@@ -208,19 +199,12 @@ def export_replies(folder: Path, path: Path) -> Transfer:
 
 
 def import_replies(folder: Path, path: Path) -> Transfer:
-    """Add the replies of a file to a folder, which is created if missing; existing replies stay.
-
-    Raises:
-        SkillcError: a line of the file is not an entry, so nothing was added; or the folder cannot be written.
-    """
-    for _ in _lines(path):
-        pass
-    added = seen = 0
+    """Add the replies of a file to a folder, which is created if missing; an invalid line adds nothing."""
+    seen, added = sum(1 for _ in _lines(path)), 0
     with _opened(folder) as cache:
         for batch in _batches(_lines(path)):
             with cache.transact():
                 added += sum(cache.add(entry.key, entry.text, tag=entry.label.as_text()) for entry in batch)
-            seen += len(batch)
     return Transfer(added, seen - added)
 
 

@@ -115,12 +115,8 @@ def _require_text(value: Any) -> None:
 class ReplyCache:
     """Texts by key. An error during the run is warned about once; it costs replies, never the run.
 
-    Args:
-        folder: where the replies are kept; None keeps the latest of them in memory.
-        sleep: waits for another process.
-
-    Raises:
-        SkillcError: the folder cannot be created or written, or it is damaged.
+    Without a folder the latest replies are kept in memory. Raises `SkillcError` if the folder cannot be created or
+    written, or is damaged. `sleep` waits for another process.
     """
 
     def __init__(self, folder: Path | None, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
@@ -188,11 +184,7 @@ def _is_busy(problem: Exception) -> bool:
 
 
 def open_cache(folder: Path, timeout: float) -> Any:
-    """Open the cache of a folder, which is created if missing; one operation waits `timeout` seconds for others.
-
-    Raises:
-        SkillcError: the folder cannot be created or written, or it is damaged.
-    """
+    """Open the cache of a folder, which is created if missing; an operation waits `timeout` seconds for others."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # This writes its settings, and so fails if the folder cannot be written.
