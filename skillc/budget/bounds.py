@@ -1,4 +1,4 @@
-"""What a compile may spend, stage by stage: the least, an estimate, the most. Needs no model and no network."""
+"""Bounds on what a compile spends, stage by stage: the least, an estimate, the most. Needs no model and no network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from skillc.budget.call_sizes import call_sizes, most_edits, reservation
+from skillc.budget.call_sizes import CallSizer, most_edits, reservation
 from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage, one_call, total
 from skillc.budget.steps import (
     JUDGES,
@@ -34,22 +34,22 @@ STAGE = "preflight"
 # Providers that are not reached over a network, so that there is nothing to try.
 _HERE = frozenset({RULEBOOK, COMMANDS})
 _OWN = {"role", "price", "pacing"}
-# Tokens of the question with what a provider puts around it, at most; of the reply, about.
+# Tokens of the question, about and with what a provider adds at most; of the reply, about.
 _QUESTION, _MOST_QUESTION, _REPLY = 12, 64, 4
 
 
 def preflight_groups(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], ...]:
-    """Group the roles whose models are tried; roles that would send the same question share a group."""
+    """Group the roles whose models the preflight tries; roles that would send the same request share a group."""
     groups: dict[str, list[str]] = {}
     for role, model in models.items():
-        # A server that skillc starts is waited for until it answers, and a function of the user's own is not asked.
+        # skillc waits for a server that it starts until it answers, and does not try functions of the user.
         if model.provider not in _HERE and model.serve is None and model.backend is None:
             groups.setdefault(model.model_dump_json(exclude=_OWN), []).append(role)
     return tuple(tuple(roles) for roles in groups.values())
 
 
 def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PricePlan | None]) -> Stage | None:
-    """One call for each model that is tried; None where there is none. A run that goes on later tries them again."""
+    """One call for each model to try; None if there is none. A resumed run tries them again."""
     groups = preflight_groups(models)
     if not groups:
         return None
@@ -63,19 +63,19 @@ def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PriceP
     return Stage(STAGE, groups[0][0] if alone else "all", bound)
 
 
-# A run that decides less than this has tried nothing (docs/design/budgets.md).
+# Decisions of the shortest run with a result (docs/design/budgets.md).
 LEAST_DECISIONS = 3
 
-# What the estimates take for granted: a third of a batch fails, twice as many edits are screened as a candidate may
-# carry, a quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts
-# (0.3 to 0.6 in simulations).
+# Assumptions of the estimates: a third of a batch fails, twice as many edits are screened as a candidate may carry, a
+# quarter of the candidates is accepted, and the gates of a rejected one are decided on half of its rollouts (0.3 to 0.6
+# in simulations).
 FAILING = Fraction(1, 3)
 ACCEPTED = Fraction(1, 4)
 SCREENED = 2
 EARLY = Fraction(1, 2)
 _GATED = ACCEPTED + (1 - ACCEPTED) * EARLY
 _REASKED = 2
-# Candidates of one tidying: two, and one of them once more with fewer edits.
+# Candidates of one tidying: two, and one of them again with fewer edits.
 _TIDYINGS = 3
 
 FREE = PricePlan(input=Fraction(0), output=Fraction(0))
@@ -83,19 +83,19 @@ FREE = PricePlan(input=Fraction(0), output=Fraction(0))
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a compile may spend.
+    """Bounds on what a compile spends.
 
     Attributes:
         sizes: of the data.
-        steps: steps that the run may take.
+        steps: the most steps of the run.
         open_ended: whether neither epochs nor steps are capped, so that other caps end the run.
         expected_steps: steps of the estimate; in an open-ended run as many as the caps pay.
-        wave: rollouts sent at once while a gate is decided.
-        stages: in the loop's order.
-        minimum: the least that makes sense.
-        held: what one largest call of each role reserves, about.
-        in_flight: for each role how many of its largest calls the caps admit at once; None without such a cap.
-        prices: dollars per million tokens by role, None where unknown.
+        wave: concurrent rollouts while a gate is decided.
+        stages: in the order of the loop.
+        minimum: the least of a run with a result.
+        held: the reservation of the largest call of each role, about.
+        in_flight: for each role the number of its largest calls that the caps admit at once; None without such a cap.
+        prices: dollars per million tokens by role; None if unknown.
     """
 
     sizes: Sizes
@@ -135,17 +135,17 @@ class Bounds:
 
 
 def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Bounds:
-    """What a compile of a plan may spend on its data.
+    """The bounds of a compile.
 
     Args:
         plan: the program.
         sizes: of its data.
-        prices: dollars per million tokens by role; None where it is not known. A price that the program declares wins,
+        prices: dollars per million tokens by role; None if unknown. A price that the program declares takes precedence,
             and the rulebook is free.
     """
     known = {role: _price(plan, role, prices) for role in plan.models}
     steps = steps_of(plan, sizes.train)
-    counter = _Counter(plan, sizes, call_sizes(plan, sizes, known, steps))
+    counter = _Counter(plan, sizes, CallSizer(plan, sizes, known, steps).all())
     expected = counter.affordable(steps)
     tried = preflight_stage(plan.models, known)
     held = {role: reservation(plan, role, counter.largest(role), known[role]) for role in plan.models}
@@ -182,8 +182,6 @@ def _in_flight(plan: Plan, held: Spend) -> int | None:
 
 
 class _Counter:
-    """How often each stage calls."""
-
     def __init__(self, plan: Plan, sizes: Sizes, each: CallSizes) -> None:
         self._plan, self._sizes, self._each = plan, sizes, each
         self._optimize = plan.optimize
@@ -195,7 +193,7 @@ class _Counter:
         self._gates_on_validation = "validation" in staged
 
     def largest(self, role: str) -> Spend:
-        """The largest call that a role may be sent."""
+        """The largest call of a role."""
         each = self._each
         asked: tuple[SpendBound, ...] = (each.reflect, each.aggregate, each.rewrite, each.slow_update, each.meta_skill)
         asked += (each.draft,) if self._optimize.drafts else ()
@@ -207,7 +205,7 @@ class _Counter:
         return each.rollout.most
 
     def least(self, steps: int) -> Least:
-        """The least that makes sense; where the last batch of an epoch is among the decisions, with batches like it."""
+        """The least of a run with a result; its batches are as small as the last of an epoch."""
         if self._optimize.method != "skillc":
             return method_least(self._plan, self._sizes, self._each)
         rollout, decisions = self._each.rollout.least, min(LEAST_DECISIONS, steps)
@@ -225,7 +223,7 @@ class _Counter:
         )
 
     def affordable(self, steps: int) -> int:
-        """Steps of the estimate: all, or as many as the caps pay where nothing else ends the run."""
+        """Steps of the estimate: all, or as many as the caps pay if nothing else ends the run."""
         if not open_ended(self._plan):
             return steps
         budget = self._plan.budget
@@ -263,10 +261,12 @@ class _Counter:
         drafting = -(-expected // 2) if optimize.drafts else 0
         editing = expected - drafting
         judged = optimize.drafts * (JUDGES + JUDGES // 2)
+        # Drafts of a step with one revision.
+        drafts = optimize.drafts + 1 if optimize.drafts else 0
         found = [
             Stage("baseline", "target", each.first.times(*[self._validation] * 3)),
             Stage("rollout", "target", each.rollout.times(0, *self._rolled_out(steps, expected))),
-            Stage("draft", "optimizer", each.draft.times(0, *self._drafted(drafting, again))),
+            Stage("draft", "optimizer", each.draft.times(0, drafting * drafts, again * drafts)),
             Stage(
                 "reflect",
                 "optimizer",
@@ -297,16 +297,10 @@ class _Counter:
         found = [replace(s, bound=replace(s.bound, least=known.get(s.name, s.bound.least))) for s in found]
         return tuple(stage for stage in found if stage.bound.most.calls)
 
-    def _drafted(self, expected: int, again: int) -> tuple[int, int]:
-        """Drafts with one revision a step, about and at most."""
-        drafts = self._optimize.drafts
-        return (expected * (drafts + 1), again * (drafts + 1)) if drafts else (0, 0)
-
     def _parts(self, batch: int, again: int) -> tuple[int, int, int]:
-        """Reflections of a step of so many examples, and so many earlier failures: at least, about, at most.
+        """Reflections of a step over `batch` examples and `again` earlier failures: at least, about, at most.
 
-        Each batch has its own minibatches: of failures, and of successes where there is a failure. So have the earlier
-        failures.
+        Each batch has separate minibatches of failures and of successes, and so have the earlier failures.
         """
         size = self._optimize.minibatch
         each = [min(self._optimize.batch, batch - i) for i in range(0, batch, self._optimize.batch)]
@@ -318,7 +312,7 @@ class _Counter:
         return -(-batch // size), about, most + sum(part > 1 for part in each)
 
     def _failing_and_not(self, batch: int, again: int) -> tuple[int, int]:
-        """Minibatches of failures and of successes in a step, about; earlier failures are taken to fail again."""
+        """Minibatches of failures and of successes in a step, about; earlier failures are assumed to fail again."""
         size, successes = self._optimize.minibatch, 0
         failures = -(-again // size)
         for start in range(0, batch, self._optimize.batch):
@@ -329,7 +323,7 @@ class _Counter:
         return failures, successes
 
     def _screened(self, reflections: int) -> tuple[int, int]:
-        """Rollouts that the screen of one step takes, about and at most."""
+        """Rollouts of the screen of one step, about and at most."""
         optimize, carried = self._optimize, most_edits(self._plan)
         if not optimize.screen:
             return 0, 0
@@ -340,9 +334,9 @@ class _Counter:
         return min(carried * each, most), most
 
     def _rolled_out(self, steps: int, expected: int) -> tuple[int, int]:
-        """Training rollouts with those of earlier failures, about and at most; an incumbent that stays knows them.
+        """Training rollouts, earlier failures included, about and at most; an unchanged incumbent repeats none.
 
-        At most each batch that is sent ahead of its step was for a skill that did not stay.
+        At most, every batch that was prefetched is wasted, as its skill was replaced.
         """
         again = max(0, expected - 1) * self._again * ACCEPTED, max(0, steps - 1) * self._again
         ahead = max(0, steps - 1) * self._batch if self._optimize.speculate else 0
@@ -352,14 +346,14 @@ class _Counter:
         return round(about * (1 + FAILING * further)), most * (1 + further) + ahead
 
     def _seen(self, steps: int) -> int:
-        """Training rollouts of so many steps; the last batch of an epoch may be smaller."""
+        """Training rollouts of some steps; the last batch of an epoch may be smaller."""
         epochs, rest = divmod(steps, steps_per_epoch(self._plan, self._sizes.train))
         return epochs * self._sizes.train + rest * self._batch
 
     def _tried(self) -> tuple[int, int]:
-        """Rollouts that the gates of one step take, about and at most; an accept completes its validation.
+        """Rollouts of the gates of one step, about and at most; an accept completes its validation.
 
-        What fails and is sent again is not counted: only a reply is charged.
+        Retries of failed calls do not count, as only a reply is charged.
         """
         optimize = self._optimize
         gated = self._gates_on_batch and optimize.accept == "gates"
@@ -369,7 +363,7 @@ class _Counter:
         return round((on_batch + self._validation * self._share()) * decided), most
 
     def _share(self) -> Fraction:
-        """About how much of the validation split a candidate takes."""
+        """The share of the validation split that a candidate takes, about."""
         if self._optimize.accept == "always":
             return Fraction(1)
         return _GATED if self._gates_on_validation else ACCEPTED
@@ -378,7 +372,7 @@ class _Counter:
         return steps // steps_per_epoch(self._plan, self._sizes.train)
 
     def _slow_update(self, steps: int, expected: int) -> Stage:
-        """The same examples under two skills, a question for each slow section, and the gates on each answer."""
+        """The same examples under two skills, a question for each slow section, and the gates of each answer."""
         sections = sum(section.mode == "slow" for section in self._plan.skill.sections)
         if not (sections and self._optimize.slow_update):
             return Stage("slow update", "both", SpendBound())
@@ -396,7 +390,7 @@ class _Counter:
         return Stage("slow update", "both", tested + asked)
 
     def _tidy(self, steps: int, expected: int) -> Stage:
-        """At each epoch's end and before the final test: one question, two candidates, and a smaller one of them."""
+        """At each epoch's end and before the final test: one question, two candidates, and one of them made smaller."""
         optimize = self._optimize
         if not (optimize.tidy and optimize.accept == "gates"):
             return Stage("tidy", "both", SpendBound())

@@ -1,6 +1,6 @@
 """The size of one call of each stage in tokens: at least, about, at most.
 
-Counts are those of the language's own counter. The ledger, which no cap ever passes, uses bytes instead.
+Tokens are counted by the language's counter. The ledger, which enforces caps, uses bytes.
 """
 
 from __future__ import annotations
@@ -37,41 +37,34 @@ _A_REJECTED_EDIT = 40
 _A_DECISION = 60
 _A_TRAJECTORY = 100
 _A_VERDICT = 150
-# Tokens that a prompt shows of the optimizer's own memory, of the rejected-edit buffer, and of what the last candidates
-# did.
+# Limits in tokens: the optimizer's memory, the rejected-edit buffer, and the effects of the last candidates.
 MEMORY_LIMIT = 2_000
 REJECTED_LIMIT = 4_000
 EFFECTS_LIMIT = 1_500
-# Tokens of an epoch's decisions that the question for a memory shows.
+# The decisions of an epoch, in the question for the memory.
 DECISIONS_LIMIT = 4_000
 _A_LOOKUP = 80
 _A_HIT = 100
-# The optimizer reads the skill with ids and rationales.
+# The optimizer reads the skill with ids and rationales, about twice the tokens.
 _ANNOTATED = 2
-# Steps whose rejected edits a prompt is taken to show.
+# Steps whose rejected edits a prompt is assumed to show.
 _REMEMBERED = 40
-# What a section without a limit is taken to grow to.
+# The assumed size of a section without a limit.
 OPEN_SECTION = 2_000
 
+_BYTES_A_TOKEN = 5
 _REASONED = frozenset({"chain_of_thought", "react", "code"})
 
 
-def call_sizes(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> CallSizes:
-    """The size of each kind of call in a run of `steps` steps; roles without a price have an unknown cost."""
-    return _Sizer(plan, sizes, prices, steps).all()
+class CallSizer:
+    """Size the calls of a run of `steps` steps; roles without a price have an unknown cost."""
 
-
-def rollout_size(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], skill: int) -> SpendBound:
-    """One rollout of the target under instructions of so many tokens, with the judges of its metrics."""
-    return _Sizer(plan, sizes, prices, 0).rollout(skill, skill, skill)
-
-
-class _Sizer:
-    def __init__(self, plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int) -> None:
+    def __init__(self, plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None], steps: int = 0) -> None:
         self._plan, self._sizes, self._prices, self._steps = plan, sizes, prices, steps
         self._skill = _skill_tokens(plan)
 
     def all(self) -> CallSizes:
+        """The size of each kind of call."""
         optimize = self._plan.optimize
         edits = most_edits(self._plan)
         lists = -(-step_size(self._plan) // optimize.minibatch) + optimize.accumulate
@@ -95,7 +88,7 @@ class _Sizer:
         )
 
     def _proposed(self) -> SpendBound:
-        """A peer's question: a batch for a single rewrite, 3 examples for GEPA, 10 and all it noted for MIPROv2."""
+        """A question of another method: a batch for one rewrite, 3 examples for GEPA, 10 with notes for MIPROv2."""
         optimize, longest = self._plan.optimize, self._plan.models["optimizer"].max_reply
         shown = {"gepa": GEPA_MINIBATCH, "miprov2": DESCRIBED}.get(optimize.method, optimize.batch)
         noted = DESCRIPTIONS * longest if optimize.method == "miprov2" else 0
@@ -104,7 +97,7 @@ class _Sizer:
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
     def rollout(self, low: int, middle: int, high: int) -> SpendBound:
-        """A rollout under a skill of at least, about, at most so many tokens."""
+        """A rollout with the judges of its metrics, under a skill of at least, about, at most so many tokens."""
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
         turns = _turns(rollout.settings)
@@ -126,7 +119,7 @@ class _Sizer:
         return SpendBound(about, about, most)
 
     def _asked(self, trajectories: int, extra: int = 0, most_extra: int = 0, *, reply: int) -> SpendBound:
-        """A question to the optimizer about some trajectories, with the skill and what was rejected so far."""
+        """A question to the optimizer about some trajectories, with the skill and the rejected edits."""
         plan, sizes, price = self._plan, self._sizes, self._prices.get("optimizer")
         limit, longest = plan.optimize.trajectory_limit, plan.models["optimizer"].max_reply
         low, middle, high = self._skill
@@ -140,7 +133,7 @@ class _Sizer:
         most = (
             _AROUND_QUESTION + _ANNOTATED * high + most_rejected + max(extra, most_extra) + MEMORY_LIMIT + EFFECTS_LIMIT
         )
-        # The largest is a question that is asked again: it holds the reply that could not be used.
+        # The largest question repeats one whose reply was invalid, and contains that reply.
         most += longest
         return SpendBound(
             one_call(LEAST_AROUND_QUESTION + low + (one if trajectories else 0), 1, price),
@@ -157,13 +150,13 @@ class _Sizer:
         return min(about, REJECTED_LIMIT), REJECTED_LIMIT
 
     def _looked_up(self) -> tuple[int, int]:
-        """Tokens of a reflection's lookups with their answers, halfway through and at most."""
+        """Tokens of a reflection's lookups with their results, about and at most."""
         optimize = self._plan.optimize
         largest = max(optimize.trajectory_limit, optimize.batch * _A_HIT) + _A_LOOKUP
         return optimize.lookups * (4 * _A_HIT + _A_LOOKUP) // 2, optimize.lookups * largest
 
     def _rewritten(self) -> int:
-        """Tokens of the sections that a rewrite writes anew."""
+        """Tokens of the rewritten sections."""
         limits = self._open_limits()
         return sum(limits) if self._plan.optimize.update == "rewrite_all" else max(limits, default=0)
 
@@ -201,9 +194,9 @@ def _turns(settings: Mapping[str, object]) -> int:
 
 
 def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:
-    """Dollars that one rollout costs at worst, each of its calls as it is reserved; None where the price is not known.
+    """The largest cost of a rollout in dollars, each of its calls as reserved; None if the price is unknown.
 
-    The longest example under a skill at its limits, and the whole reply.
+    It has the longest example, a skill at its limits, and the longest reply.
     """
     price = prices.get("target")
     if price is None:
@@ -214,6 +207,5 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:
-    """What one call of a role reserves, about: a token for each byte of the prompt, and the whole reply."""
-    bytes_a_token = 5
-    return one_call(largest.prompt * bytes_a_token, plan.models[role].max_reply, price)
+    """The reservation of one call, about: a token for each byte of the prompt, and the longest reply."""
+    return one_call(largest.prompt * _BYTES_A_TOKEN, plan.models[role].max_reply, price)

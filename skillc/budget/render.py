@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
 from skillc.budget.spend import SpendBound
-from skillc.budget.steps import most_questions, most_rollouts, right_cases, scheduled_steps
+from skillc.budget.steps import method_counts, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.gates.stages import group_fields
 from skillc.gates.units import format_duration, format_quantity
@@ -271,12 +271,10 @@ def _screen(optimize: OptimizePlan) -> str:
 
 def _method(plan: Plan, bounds: Bounds) -> list[Cells]:
     """The settings that a peer's method reads; its result is one decision."""
-    sizes = bounds.sizes
-    rollouts = most_rollouts(plan, sizes.train, sizes.validation)
-    questions = counted(most_questions(plan, sizes.train, sizes.validation), "question")
+    counts = method_counts(plan, bounds.sizes.train, bounds.sizes.validation)
     return [
         ("method", plan.optimize.method),
-        ("search", f"at most {rollouts:,} rollouts and {questions}"),
+        ("search", f"at most {counts.rollouts:,} rollouts and {counted(counts.questions, 'question')}"),
         ("decisions", "1: the gates decide on the result of the method"),
         *_measurement(plan.optimize, bounds).items(),
     ]

@@ -1,4 +1,4 @@
-"""What is spent: calls, tokens, dollars, by stage; and the sizes of the data that they depend on."""
+"""Calls, tokens and dollars, by stage, and the sizes of the data that they depend on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Spend:
-    """Calls, tokens in prompts and in replies, and dollars; `cost` is None where a price is not known."""
+    """Calls, tokens of prompts and of replies, and dollars; `cost` is None if a price is unknown."""
 
     calls: int = 0
     prompt: int = 0
@@ -46,13 +46,13 @@ def total(spends: Iterable[Spend]) -> Spend:
 
 
 def one_call(prompt: int, reply: int, price: PricePlan | None) -> Spend:
-    """One call; `price` is None where it is not known."""
+    """The spend of one call; its cost is None if `price` is."""
     cost = None if price is None else price.call + (prompt * price.input + reply * price.output) / _MILLION
     return Spend(1, prompt, reply, cost)
 
 
 def price_hint(model: ModelPlan) -> str:
-    """Say how to declare a price that is not known."""
+    """How to declare an unknown price."""
     if model.exec is not None:
         return "declare the most that one call costs: `price { call = $0.05 }`"
     return "declare it in dollars per million tokens: `price { input = $1; output = $4 }`, or `$0`"
@@ -60,7 +60,7 @@ def price_hint(model: ModelPlan) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SpendBound:
-    """The least that something may spend, an estimate, and the most."""
+    """The least spend, an estimate, and the most."""
 
     least: Spend = Spend()
     estimate: Spend = Spend()
@@ -70,7 +70,7 @@ class SpendBound:
         return SpendBound(self.least + other.least, self.estimate + other.estimate, self.most + other.most)
 
     def times(self, least: int, estimate: int, most: int) -> SpendBound:
-        """So many times the least, so many times the estimate, so many times the most."""
+        """Multiply each bound by its number of calls."""
         return SpendBound(self.least * least, self.estimate * estimate, self.most * most)
 
 
@@ -79,7 +79,7 @@ class Stage:
     """A stage of the loop, over the whole run.
 
     Attributes:
-        role: whose calls it makes: `target`, `optimizer`, `both`, or `all`.
+        role: the role that it calls: `target`, `optimizer`, `both`, or `all`.
     """
 
     name: str
@@ -94,24 +94,23 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Least:
-    """The least a run with something to show must pay: a baseline, whole decisions, the final test of two skills.
-
-    Before it each model that is reached over a network is tried once.
+    """The least of a run with a result: a baseline, a few decisions, the final test of two skills.
 
     Attributes:
-        once: training rollouts where the decisions go through the training split more than once: an incumbent that
-            stays is not run again on what it is known for. `rollouts` is then nothing.
+        once: all training rollouts, if the decisions pass through the training split more than once: an unchanged
+            incumbent repeats none. `rollouts` is then nothing.
+        preflight: one call for each model that is reached over a network.
     """
 
     baseline: Spend
-    once: Spend
     decisions: int
     rollouts: Spend
     reflections: Spend
-    on_batch: Spend
     validation: Spend
     test: Spend
-    preflight: Spend = field(default_factory=Spend)
+    once: Spend = Spend()
+    on_batch: Spend = Spend()
+    preflight: Spend = Spend()
 
     @property
     def decision(self) -> Spend:
@@ -120,20 +119,20 @@ class Least:
 
     @property
     def total(self) -> Spend:
-        """All of it."""
+        """The whole run."""
         return self.preflight + self.baseline + self.once + self.decision * self.decisions + self.test
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Tokens of one kind of text over the examples, by the counter of the language: rounded-up mean, and the most."""
+    """Tokens of one kind of text over the examples: the mean, rounded up, and the most."""
 
     mean: int = 0
     most: int = 0
 
     @classmethod
     def of(cls, counts: Iterable[int]) -> Extent:
-        """The extent of some counts; 0 where there are none."""
+        """The extent of some counts; 0 without counts."""
         known = list(counts)
         return cls(-(-sum(known) // len(known)), max(known)) if known else cls()
 
@@ -143,13 +142,13 @@ class Sizes:
     """The data in numbers.
 
     Attributes:
-        train: examples to learn from.
-        validation: examples that gates are decided on.
-        test: examples of the final test; 0 where there is none.
+        train: examples of train.
+        validation: examples of validation.
+        test: examples of test; 0 without one.
         groups: split groups on test.
-        values: for each field that a gate names, how many validation examples have each value.
-        inputs: tokens of an example's inputs.
-        outputs: tokens of an example's right answer.
+        values: the number of validation examples by value, for each field that a gate names.
+        inputs: tokens of the inputs of an example.
+        outputs: tokens of the right answer of an example.
     """
 
     train: int
@@ -161,7 +160,7 @@ class Sizes:
     outputs: Extent = Extent()
 
     def smallest_group(self, field: str) -> tuple[str, int] | None:
-        """Name and size of the smallest group that `by = field` makes on validation; None where nothing is known.
+        """Name and size of the smallest group of `by = field` on validation; None if no sizes are known.
 
         Values with fewer than 20 examples are one group, `other` (docs/design/gates.md).
         """

@@ -1,9 +1,10 @@
-"""How often each part of the loop runs: steps, decisions, waves, merges of proposals, screens."""
+"""How often each part of a run occurs: steps, decisions, waves, merges, screens, and the calls of other methods."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage
 from skillc.language.loop import OptimizePlan
@@ -15,17 +16,17 @@ OPEN_ENDED_EPOCHS = 1_000
 # Epochs over which an edit schedule runs where neither epochs nor steps are capped.
 SCHEDULED_EPOCHS = 4
 _SMALLEST_WAVE, _LARGEST_WAVE = 8, 32
-# How many times the examples of a slow update are looked through for pairs that changed, or did not.
+# A slow update searches this many times its examples for pairs that changed, or did not.
 SCAN = 4
 
 
 def step_size(plan: Plan) -> int:
-    """Training examples of one step: its batches together."""
+    """Training examples of one step, all batches included."""
     return plan.optimize.batch * plan.optimize.accumulate
 
 
 def steps_per_epoch(plan: Plan, train: int) -> int:
-    """Steps that go once through `train` training examples."""
+    """Steps of one epoch over `train` training examples."""
     return -(-train // step_size(plan))
 
 
@@ -35,33 +36,32 @@ def open_ended(plan: Plan) -> bool:
 
 
 def epochs_of(plan: Plan) -> int:
-    """Epochs that the run may take."""
+    """The most epochs of the run."""
     if plan.budget.epochs is not None:
         return plan.budget.epochs
     return plan.budget.steps if plan.budget.steps is not None else OPEN_ENDED_EPOCHS
 
 
 def steps_of(plan: Plan, train: int) -> int:
-    """Steps that the run may take with `train` training examples."""
+    """The most steps of the run with `train` training examples."""
     possible = epochs_of(plan) * steps_per_epoch(plan, train)
     return possible if plan.budget.steps is None else min(possible, plan.budget.steps)
 
 
 def scheduled_steps(plan: Plan, train: int) -> int:
-    """Steps over which the edit schedule goes from its start to its end; from then on it stays at the end.
+    """Steps over which the edit schedule goes from its start to its end.
 
-    These are the steps that `epochs` and `steps` allow, so the schedule follows the share of the budget that is used.
-    Caps on calls, tokens, cost and time do not count: they may be raised for a stopped run, and a raised cap must not
-    change decisions that were made. Where only such caps end the run, the schedule takes the steps of 4 epochs.
+    These are the steps that `epochs` and `steps` allow. Caps on calls, tokens, cost and time do not count: they may be
+    raised for a stopped run, which must not change earlier decisions. If only such caps end the run, the schedule takes
+    the steps of 4 epochs.
     """
     return SCHEDULED_EPOCHS * steps_per_epoch(plan, train) if open_ended(plan) else steps_of(plan, train)
 
 
 def decisions_of(plan: Plan, train: int) -> int:
-    """Decisions that the run may take with `train` training examples, each candidate of a pool counted.
+    """The most decisions of the run with `train` training examples, each candidate of a pool counted.
 
-    Every step decides its candidates and up to `retries` smaller patches; at an epoch's end each slow section may be
-    rewritten.
+    Every step decides on its candidates and up to `retries` smaller patches, and every epoch on each slow section.
     """
     optimize = plan.optimize
     slow = sum(section.mode == "slow" for section in plan.skill.sections) if optimize.slow_update else 0
@@ -77,7 +77,7 @@ def wave_size(plan: Plan, validation_size: int) -> int:
 
 
 def slow_update_examples(plan: Plan, train: int) -> int:
-    """The most training examples that one slow update runs under both skills."""
+    """The most training examples of one slow update, each run under both skills."""
     wanted = plan.optimize.slow_update_samples
     return min(wanted if plan.optimize.pairs == "mixed" else SCAN * wanted, train)
 
@@ -86,7 +86,7 @@ FAN_IN = 8
 
 
 def merge_calls(failures: int, successes: int) -> int:
-    """Calls that merge so many lists: each kind by itself, then all that are left in one; a lone list passes."""
+    """Calls that merge lists of failures and of successes: each kind separately, then the rest in one call."""
     calls = 0
     while failures + successes > FAN_IN:
         calls += _calls(failures) + _calls(successes)
@@ -95,7 +95,7 @@ def merge_calls(failures: int, successes: int) -> int:
 
 
 def most_merge_calls(lists: int) -> int:
-    """The most calls that up to so many lists can take, however they fall into two kinds.
+    """The most calls that merge up to `lists` lists of two kinds.
 
     One round takes at most (k + 6) // 8 calls for k lists of a kind and leaves (k + 7) // 8 of them.
     """
@@ -112,37 +112,37 @@ def _calls(lists: int) -> int:
     return whole + (rest > 1)
 
 
-# Failures and right cases of the batch that one draft is written from.
+# Failures and right cases of the batch in the prompt of a draft.
 MOST_FAILURES = 24
 MOST_RIGHT = 12
-# Cases that a merge of proposals is shown, of those that they cite.
+# Cited cases in the prompt of a merge.
 MOST_CITED = 16
-# Unseen failures on which a draft is tried; half as many unseen right cases come with them.
+# Unseen failures on which a draft is tried, with half as many unseen right cases.
 JUDGES = 12
 # Tokens of further training examples with their right answers.
 FURTHER_LIMIT = 6_000
-# Of the failures on which an edit is tried, the part that its author was shown: enough to see that it does anything.
+# One in this many of the failures on which an edit is tried was in its author's prompt.
 _OWN = 3
-# The most edits that wait for the next step; each is screened anew.
+# The most edits kept for the next step, where each is screened again.
 SHELF = 8
 
 
 def own_cases(screen: int) -> int:
-    """The cases of its author on which an edit is tried first: a third of `screen`, at least one."""
+    """Cases of its author on which an edit is tried first: a third of `screen`, at least one."""
     return max(1, screen // _OWN)
 
 
 def right_cases(screen: int) -> int:
-    """Near right cases on which an edit that cures is tried: `screen` less the first own cases, at least one."""
+    """Similar right cases on which an edit that cures is tried: `screen` less the own cases, at least one."""
     return max(1, screen - own_cases(screen))
 
 
 def most_screened(optimize: OptimizePlan, edits: int, batch: int) -> int:
-    """The most rollouts that the screen of `edits` edits on a batch of `batch` examples takes.
+    """The most rollouts that screen `edits` edits on a batch of `batch` examples.
 
-    Each edit meets `screen` failures and its right cases. With `control`, each cured failure and each broken right case
-    is tried once more. With `together`, each failure may have a group; an edit is tried alone for at most `screen`
-    groups, left out of one, and tried in what is left of that one.
+    Each edit is tried on `screen` failures and its right cases. With `control`, each cured failure and each broken
+    right case is tried again. With `together`, each failure may have a group; an edit is tried alone for at most
+    `screen` groups, left out of one, and tried in the rest of that one.
     """
     size = optimize.screen
     if not size:
@@ -158,18 +158,18 @@ def most_screened(optimize: OptimizePlan, edits: int, batch: int) -> int:
 
 # ---- methods of peers -----------------------------------------------------------------------------
 
-# Without a cap on epochs, steps or calls other caps end a method; this one is there so that each has an end.
+# The most rollouts of a search without a cap on epochs, steps or calls.
 OPEN_ENDED_ROLLOUTS = 10_000
-# The numbers of instructions that MIPROv2 itself chooses between (its `auto` settings end at 18).
+# Numbers of instructions that MIPROv2 chooses from (its `auto` settings end at 18).
 _FEWEST_CANDIDATES, _MOST_CANDIDATES = 2, 18
-# MIPROv2 tries candidates on minibatches where the validation split is larger than this, as its own `auto` does.
+# MIPROv2 tries candidates on minibatches of larger validation splits, as its `auto` does.
 _WHOLE_VALIDATION = 50
 MINIBATCH = 35
 FULL_EVERY = 5
-# GEPA asks before each round whether it may go on; a round is 3 examples before and after, then validation.
+# GEPA checks its budget before each round: 3 examples before and after, then validation.
 GEPA_MINIBATCH = 3
 _GEPA_ROUND = 2 * GEPA_MINIBATCH
-# MIPROv2 describes the data ten examples at a time, in at most ten calls, and sums that up in one.
+# MIPROv2 describes the data ten examples at a time, in at most ten calls, and summarises that in one.
 DESCRIBED, DESCRIPTIONS = 10, 11
 
 
@@ -182,13 +182,13 @@ def rollouts_of(plan: Plan, train: int, validation: int) -> int:
 
 
 def gepa_calls(rollouts: int, validation: int) -> int:
-    """Metric calls that GEPA may make for so many rollouts: it counts the baseline, which is known before it starts."""
+    """The metric calls that GEPA may make: it counts the baseline too, which skillc has measured before."""
     return rollouts + validation
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """MIPROv2's search: instructions proposed for each section, and combinations tried."""
+    """MIPROv2's search: instructions for each section, and combinations to try."""
 
     candidates: int
     trials: int
@@ -196,7 +196,7 @@ class Trials:
 
 
 def trials_of(rollouts: int, validation: int, sections: int) -> Trials:
-    """As many as the rollouts pay, by MIPROv2's rule: max(2 M log2 N, 1.5 N) trials for N candidates, M sections."""
+    """The largest search within the rollouts: max(2 M log2 N, 1.5 N) trials for N candidates and M sections."""
     minibatch = validation > _WHOLE_VALIDATION
 
     def cost(trials: int) -> int:
@@ -215,73 +215,57 @@ def trials_of(rollouts: int, validation: int, sections: int) -> Trials:
     return Trials(candidates, trials, minibatch)
 
 
-def most_rollouts(plan: Plan, train: int, validation: int) -> int:
-    """The most rollouts that the plan's method makes between the baseline and its gates, samples counted."""
-    samples = plan.optimize.samples
-    if plan.optimize.method == "one_shot":
-        return min(plan.optimize.batch, train)
+class MethodCounts(NamedTuple):
+    """Bounds of a search: the most rollouts, samples counted; the most questions; the candidates, about."""
+
+    rollouts: int
+    questions: int
+    candidates: int
+
+
+def method_counts(plan: Plan, train: int, validation: int) -> MethodCounts:
+    """Count what the plan's method does between the baseline and its gates; a question may be repeated once."""
+    samples, method = plan.optimize.samples, plan.optimize.method
+    if method == "one_shot":
+        return MethodCounts(min(plan.optimize.batch, train), 1, 1)
     rollouts = rollouts_of(plan, train, validation)
-    if plan.optimize.method == "gepa":
-        return (rollouts + _GEPA_ROUND + validation) * samples
-    trials = trials_of(rollouts, validation, _sections(plan)).trials
-    # The demonstrations that MIPROv2 shows itself come from the initial skill on training examples, each run once.
-    return train + trials * validation * samples
-
-
-def most_questions(plan: Plan, train: int, validation: int) -> int:
-    """The most questions to the optimizer model, each asked again once at most."""
-    if plan.optimize.method == "one_shot":
-        return 1
-    rollouts = rollouts_of(plan, train, validation)
-    if plan.optimize.method == "gepa":
-        return gepa_calls(rollouts, validation) // GEPA_MINIBATCH + 1
-    sections = _sections(plan)
-    return DESCRIPTIONS + trials_of(rollouts, validation, sections).candidates * sections
-
-
-def candidates_of(plan: Plan, train: int, validation: int) -> int:
-    """About how many skills the method chooses its result from on the validation split."""
-    if plan.optimize.method == "one_shot":
-        return 1
-    rollouts = rollouts_of(plan, train, validation)
-    if plan.optimize.method == "gepa":
-        return max(1, rollouts // (validation + _GEPA_ROUND))
-    return trials_of(rollouts, validation, _sections(plan)).trials
-
-
-def _sections(plan: Plan) -> int:
-    return sum(section.mode != "frozen" for section in sections_of(plan))
+    if method == "gepa":
+        questions = gepa_calls(rollouts, validation) // GEPA_MINIBATCH + 1
+        candidates = max(1, rollouts // (validation + _GEPA_ROUND))
+        return MethodCounts((rollouts + _GEPA_ROUND + validation) * samples, questions, candidates)
+    sections = sum(section.mode != "frozen" for section in sections_of(plan))
+    found = trials_of(rollouts, validation, sections)
+    # The demonstrations of MIPROv2 come from the initial skill on training examples, each run once.
+    most = train + found.trials * validation * samples
+    return MethodCounts(most, DESCRIPTIONS + found.candidates * sections, found.trials)
 
 
 _REASKED = 2
 
 
 def method_least(plan: Plan, sizes: Sizes, each: CallSizes) -> Least:
-    """One proposal from the fewest rollouts that it can be made of, decided on validation, and the test."""
+    """One proposal from the fewest rollouts, decided on validation, and the test."""
     rollout = each.rollout.least
     seen = {"one_shot": min(plan.optimize.batch, sizes.train), "gepa": min(GEPA_MINIBATCH, sizes.train)}
     gated = any(gate.stage == "validation" for gate in plan.gates if gate.for_ is None)
     return Least(
         baseline=rollout * _validation(plan, sizes),
-        once=Spend(),
         decisions=1,
         rollouts=rollout * seen.get(plan.optimize.method, 0),
         reflections=each.propose.least,
-        on_batch=Spend(),
         validation=rollout * (_validation(plan, sizes) if gated else 0),
         test=rollout * (2 * sizes.test * plan.optimize.samples),
     )
 
 
 def method_stages(plan: Plan, sizes: Sizes, each: CallSizes, least: Least) -> tuple[Stage, ...]:
-    """All stages; the estimate takes the search for as large as it may be, since no method ends early by itself."""
-    searched = most_rollouts(plan, sizes.train, sizes.validation)
-    asked = most_questions(plan, sizes.train, sizes.validation)
+    """All stages; the estimate assumes the largest search, as no method ends early."""
+    searched, asked, _ = method_counts(plan, sizes.train, sizes.validation)
     rollout, validation = each.rollout, _validation(plan, sizes)
     batch = min(plan.optimize.batch, sizes.train)
     on_batch = 2 * batch if any(gate.stage == "batch" for gate in plan.gates if gate.for_ is None) else 0
     test = 2 * sizes.test * plan.optimize.samples
-    # A search has measured its result on validation before; the gates read that.
+    # The gates read the measurements of a search on validation.
     decided = validation // 2 if plan.optimize.method == "one_shot" else 0
     proposed = each.propose.times(0, asked, asked * _REASKED)
     found = (

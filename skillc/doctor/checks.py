@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 from skillc import __version__
 from skillc.budget.bounds import Bounds
-from skillc.budget.call_sizes import call_sizes
+from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Spend, price_hint
 from skillc.diagnostics.diagnostic import Severity
 from skillc.doctor.machine import free_disk, machine_here
@@ -213,7 +213,7 @@ def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Findin
 def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
     """Report the estimated cost of one rollout with its judges, and of the whole compile."""
     bounds = estimated.bounds
-    one = call_sizes(plan, bounds.sizes, bounds.prices, bounds.steps).rollout.estimate
+    one = CallSizer(plan, bounds.sizes, bounds.prices, bounds.steps).all().rollout.estimate
     calls = counted(one.calls, "call")
     detail = f"{_about(one)}: {calls}, {figures.tokens(one.tokens)} tokens"
     yield Finding(_COST, "ok", "one rollout", detail)

@@ -12,7 +12,7 @@ from typing import Literal
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
 from skillc.budget.bounds import preflight_stage
-from skillc.budget.call_sizes import rollout_size
+from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Sizes, SpendBound
 from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
@@ -163,7 +163,7 @@ def bound_of(
         priced = {**prices, TARGET: prices.get(model.role)}
         for arm in arms:
             read = count_tokens(task_text(plan.task)) if arm.skill is None else tokens(arm.skill)
-            whole += rollout_size(as_target(plan, model), sizes, priced, read).times(*[count] * 3)
+            whole += CallSizer(as_target(plan, model), sizes, priced).rollout(read, read, read).times(*[count] * 3)
     return whole
 
 

@@ -8,7 +8,7 @@ from math import sqrt
 from statistics import NormalDist
 
 from skillc.budget.spend import Least, Spend, price_hint
-from skillc.budget.steps import candidates_of, step_size
+from skillc.budget.steps import method_counts, step_size
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.gates.functions import multiplicity
 from skillc.gates.stages import SMALLEST_GROUP, Gate, group_fields
@@ -155,7 +155,9 @@ def accepts_by_chance(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Accepts to expect over a whole run if no candidate helps; none if no gate reads validation."""
     plan, examples = facts.plan, facts.sizes.validation
     looped = facts.bounds.expected_steps * plan.optimize.candidates
-    decisions = candidates_of(plan, facts.sizes.train, examples) if plan.optimize.method != "skillc" else looped
+    decisions = (
+        method_counts(plan, facts.sizes.train, examples).candidates if plan.optimize.method != "skillc" else looped
+    )
     if not decisions or not examples or not any(gate.stage == "validation" for gate in plan.gates):
         return
     at, margin = facts.at("gate", plan.gates[0].name), _margin(facts, decisions)

@@ -11,8 +11,7 @@ from skillc.budget.bounds import bounds
 from skillc.budget.render import as_text
 from skillc.budget.steps import (
     OPEN_ENDED_ROLLOUTS,
-    most_questions,
-    most_rollouts,
+    method_counts,
     rollouts_of,
     trials_of,
 )
@@ -49,9 +48,9 @@ def test_the_bounds_of_a_method_are_those_of_its_search(method):
     names = [stage.name for stage in found.stages]
     assert names == ["preflight", "baseline", "search", "propose", "gate", "final test", "no skill"]
     search = found.stage("search").bound
-    assert search.most.calls == most_rollouts(with_method(method), SIZES.train, SIZES.validation)
-    asked = most_questions(with_method(method), SIZES.train, SIZES.validation)
-    assert found.stage("propose").bound.most.calls == 2 * asked
+    counts = method_counts(with_method(method), SIZES.train, SIZES.validation)
+    assert search.most.calls == counts.rollouts
+    assert found.stage("propose").bound.most.calls == 2 * counts.questions
     for stage in found.stages:
         assert stage.bound.least.calls <= stage.bound.estimate.calls or stage.name == "gate"
         assert stage.bound.estimate.calls <= stage.bound.most.calls

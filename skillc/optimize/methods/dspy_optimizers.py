@@ -14,7 +14,7 @@ from skillc.budget.steps import (
     MINIBATCH,
     Trials,
     gepa_calls,
-    most_rollouts,
+    method_counts,
     rollouts_of,
     trials_of,
 )
@@ -56,7 +56,11 @@ async def gepa(engine: Engine, initial: Document, client: Client) -> MethodResul
     train, validation = len(engine.dataset.train), len(engine.dataset.validation)
     calls = gepa_calls(rollouts_of(engine.plan, train, validation), validation)
     return await search(
-        engine, initial, client, lambda bench: _run_gepa(bench, calls), most_rollouts(engine.plan, train, validation)
+        engine,
+        initial,
+        client,
+        lambda bench: _run_gepa(bench, calls),
+        method_counts(engine.plan, train, validation).rollouts,
     )
 
 
@@ -122,7 +126,7 @@ async def miprov2(engine: Engine, initial: Document, client: Client) -> MethodRe
         initial,
         client,
         lambda bench: _run_miprov2(bench, trials),
-        most_rollouts(engine.plan, train, validation),
+        method_counts(engine.plan, train, validation).rollouts,
     )
 
 
