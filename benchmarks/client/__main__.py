@@ -1,4 +1,4 @@
-"""`python -m benchmarks.client`: what a call costs, how many a process makes a second, and a server that says no.
+"""`python -m benchmarks.client`: the cost of a call, calls per second of a process, and a server that rejects calls.
 
 Writes README.md beside this file. About four minutes; `--quick` makes fewer calls and writes nothing.
 """
@@ -38,7 +38,7 @@ ENVIRONMENT = {
 
 @contextmanager
 def server(*options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """The address of a server in a process of its own."""
+    """The address of a server in a separate process."""
     command = [sys.executable, "-m", "benchmarks.client.server", *options]
     made = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     assert made.stdin is not None
@@ -82,7 +82,7 @@ def cost(rounds: int, calls: int) -> list[dict[str, Any]]:
 
 
 def throughput(scale: float) -> list[dict[str, Any]]:
-    """Each way in a process of its own, one after the other."""
+    """Each way in a separate process, one after the other."""
     rows = []
     for way in PEERS:
         with server("--latency", str(LATENCY)) as (url, made):
@@ -93,7 +93,7 @@ def throughput(scale: float) -> list[dict[str, Any]]:
 
 
 def rated(calls: int) -> list[dict[str, Any]]:
-    """Every way and level against a server of its own that admits so many a second; four at once: they mostly wait."""
+    """Every way and level against its own server with a rate limit; four at once, because they mostly wait."""
     cases = [(way, at, hint) for hint in ("", "1") for way in RATED_WAYS for at in RATED_LEVELS]
 
     def one(case: tuple[str, int, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.client.measure URL JOB...` in a process of its own: prints a JSON object per round.
+"""`python -m benchmarks.client.measure URL JOB...` in a separate process: prints a JSON object per round.
 
 A job is `WAY@IN_FLIGHT:CALLS`, or `WAY@cached:CALLS`, which repeats the calls of the job before it one after the other.
 Each way is made, and warmed with a few calls, at its first job; not warmed where its name starts with `!`.

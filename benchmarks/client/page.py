@@ -1,4 +1,4 @@
-"""The page: what is measured, and the figures."""
+"""The page of the benchmark."""
 
 from __future__ import annotations
 

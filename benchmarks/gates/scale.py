@@ -1,4 +1,4 @@
-"""One decision on a 20,000-example validation split, wave by wave: evidence that is kept up to date, and read anew.
+"""One decision on a 20,000-example validation split, wave by wave: evidence updated incrementally, and recomputed.
 
 Time is that of deciding alone; rollouts answer at once, and what sending them takes is measured beside it. Prints a
 table and writes `scale.md` beside this file.
@@ -31,7 +31,7 @@ KINDS = {
 
 
 async def measured(gates: str) -> tuple[str, int, float, float, float]:
-    """Result, rollouts, seconds of the whole race, of sending alone, and of one look at evidence that is read anew."""
+    """Result, rollouts, seconds of the whole decision, of sending alone, and of recomputing the evidence once."""
     plan, world = plan_of(gates), stream(LEVEL, examples=EXAMPLES, patches=4)
     answers = Answers(world)
     run = engine_of(plan, world, answers, WAVE)

@@ -50,7 +50,7 @@ class Stream:
 
 
 def stream(level: float, *, examples: int = 200, patches: int = 60, seed: int = 1) -> Stream:
-    """Half of the patches do nothing of use, a quarter harms, a quarter helps; all of them flip what is fragile."""
+    """Half of the patches have no effect, a quarter harm, a quarter help; all of them flip fragile examples."""
     dice = random.Random(f"{seed} {level} {examples}")
     items = tuple(
         Example(f"e{i}", {"question": f"q{i}"}, {"answer": "yes"}, {"product": dice.choice(PRODUCTS)}, f"e{i}")

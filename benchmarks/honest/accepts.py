@@ -97,7 +97,7 @@ RULES: dict[str, Rule] = {
 
 
 def answers(world: World, fixed: Bools, always: Bools, helpful: Bools, draw: np.random.Generator) -> Bools:
-    """The answers of one skill a run: those that stay as they are, the others anew."""
+    """The answers of one skill in a run: stable ones, and others drawn again."""
     thrown = draw.random(fixed.shape, dtype=np.float32)
     return np.where(fixed, always, thrown) < world.share + world.worth * helpful[:, None]
 

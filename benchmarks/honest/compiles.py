@@ -67,7 +67,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one compile says, and what is true of it.
+    """The report of one compile, and the truth.
 
     Attributes:
         inflation: how far the best skill's validation mean lies above its true mean; None without an accept.
@@ -90,7 +90,7 @@ class Result:
 
 
 class Scripted(Optimizer):
-    """An optimizer that proposes what a function of the sample says."""
+    """An optimizer that proposes by a function of the sample."""
 
     def __init__(self, propose: Proposer) -> None:
         self._propose = propose

@@ -1,4 +1,4 @@
-"""Honest results: what skillc says of compiles whose truth is known. Prints the page beside this file, without its last
+"""Honest results: the verdicts of compiles with a known truth. Prints the page beside this file, without its last
 section, whose tables `accepts.py` prints.
 
     python benchmarks/honest/run.py [compiles]
@@ -194,7 +194,7 @@ def planned(count: int) -> None:
 
 
 def shown(examples: int, groups: int, differing: float, gain: float, number: int) -> bool:
-    """Whether a test says `improved` whose groups are as one, differ at a rate, and gain so much on average."""
+    """Whether a test reports `improved` for groups that answer as one, with a rate of differences and a mean gain."""
     pairs = []
     for i in range(groups):
         fall = coin("power", number, examples, groups, i)

@@ -1,4 +1,4 @@
-"""Worlds whose truth is known: what a skill is worth in them, and nothing else, decides how often an answer is right.
+"""Worlds with a known truth: only the worth of a skill decides how often an answer is right.
 
 An answer is a coin that falls by sha256, so the same world always gives the same run. The coin is thrown anew for each
 prompt and example: two skills of the same worth then differ on as many examples as two strangers would, which is the

@@ -36,7 +36,7 @@ Row = tuple[str, Case, dict[str, Any]]
 
 
 def measured(case: Case) -> dict[str, Any]:
-    """The figures of one case, in a process of its own."""
+    """The figures of one case, measured in a separate process."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-m", "benchmarks.line.run", json.dumps(asdict(case))]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)

@@ -1,4 +1,4 @@
-"""What a run has to do and what is under way, moment by moment."""
+"""Pending and running work of a run over time."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Watch:
 
 
 def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], SilentObserver]:
-    """Classes for the pipeline that tell the watch what they are asked for, and an observer that tells the stages."""
+    """Pipeline classes that report their calls to the watch, and an observer that reports stages."""
 
     class WatchedRollouts(Rollouts):
         def __init__(self, *arguments: Any) -> None:

@@ -1,4 +1,4 @@
-"""What is compared: worlds, and arms as changes of one program. All parameters of the worlds are chosen beforehand."""
+"""Worlds, and arms as changes of one program. The parameters of the worlds were fixed before the first run."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ class Shown(NamedTuple):
 
 
 def shown(prompt: str) -> list[Shown]:
-    """The examples that a prompt shows; where gold is withheld, the score says which are right."""
+    """The examples in a prompt; without gold answers, scores mark the right ones."""
     found = []
     for _, tag, attributes, body in _SHOWN.findall(prompt):
         case, answer, gold = _CASE.search(body), _ANSWER.search(body), _GOLD.search(body)

@@ -1,4 +1,4 @@
-"""Means over seeds, and the intervals that seeds drawn anew would give (percentile bootstrap, fixed seed)."""
+"""Means over seeds, with intervals by percentile bootstrap of the seeds (fixed seed)."""
 
 from __future__ import annotations
 

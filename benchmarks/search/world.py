@@ -1,4 +1,4 @@
-"""A world of hidden rules: what is true of each example, and what a skill's rules really do to it.
+"""A world of hidden rules: the truth about each example, and the effect of a skill's rules on it.
 
 An example needs nothing, or one rule, or both rules of a pair. It is answered right when the skill holds what it needs
 and no harmful rule breaks it. The target then slips: each rollout's outcome is turned round with a fixed chance, drawn

@@ -89,7 +89,7 @@ class Ran:
 
 
 class _Models:
-    """The transport: the target answers as the world says, the optimizer by its script."""
+    """A transport whose target answers by the world and whose optimizer follows a script."""
 
     def __init__(self, world: World) -> None:
         self._world, self._optimizer = world, EveryStage(world)

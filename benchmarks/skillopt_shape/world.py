@@ -10,7 +10,7 @@ from benchmarks.search.world import World
 
 @dataclass(frozen=True)
 class HardWorld(World):
-    """A share of the examples, `hard`, is answered wrong whatever the skill says."""
+    """A share of the examples, `hard`, is answered wrong with every skill."""
 
     hard: float = 0.15
 

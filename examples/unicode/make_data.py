@@ -1,4 +1,4 @@
-"""Write ``names.jsonl``: the general category of a character, to be told from its Unicode name alone.
+"""Write ``names.jsonl``: the general category of a character, to be derived from its Unicode name alone.
 
 Everything comes from ``unicodedata.ucd_3_2_0``, the database that Python keeps frozen at Unicode 3.2, and rows are
 drawn by a hash of the code point. So every Python on every machine writes the same bytes:
@@ -94,7 +94,7 @@ def rows() -> list[Row]:
 
 
 def main() -> None:
-    """Write the file beside this script and say what is in it."""
+    """Write the file beside this script and print a summary."""
     table = rows()
     target = Path(__file__).with_name("names.jsonl")
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table)

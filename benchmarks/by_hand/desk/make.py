@@ -299,7 +299,7 @@ def example(dice: random.Random, kind: str, who: str, special: str, *, hard: boo
 
 
 def _written(dice: random.Random, item: str, first: str, third: str, rest: list[str]) -> str:
-    """A letter, a note of the desk, or something said at the counter."""
+    """A letter, a note of the desk, or a remark at the counter."""
     style = dice.choices(("letter", "note", "spoken", "terse"), (4, 3, 4, 1))[0]
     if style == "note":
         head = f"{third}, {dice.choice(NOTED).format(i=item)}"

@@ -32,7 +32,7 @@ CLAUSES = 6
 
 @dataclass(frozen=True)
 class Facts:
-    """What a message says of the thing, as far as a rule asks for it."""
+    """The facts in a message that rules use."""
 
     place: str
     cause: str

@@ -167,7 +167,7 @@ def _list_rules(lists: Lists, b: int, made: Document, places: dict[tuple[int, in
 
 
 def _alike(made: Document, places: dict[tuple[int, int], int], rule: int) -> list[int]:
-    """Where the label of a rule stands; where labels come first, those of other such rules are the same to a reader."""
+    """The position of a rule's label; if labels come first, those of other such rules look the same to a reader."""
 
     def early(number: int) -> bool:
         return bool(made.rules[number].triggers) and places[number, 0] < places[number, 1]

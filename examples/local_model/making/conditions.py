@@ -164,7 +164,7 @@ def kept_word(chance: random.Random) -> str:
 
 @cache
 def _usable() -> tuple[str, ...]:
-    """The kept words that stand in no template, of the training or of the evaluation."""
+    """The kept words that occur in no template of the training or the evaluation."""
     texts = [
         path.read_text(encoding="utf-8") for folder in (HERE, HERE.parent / "making") for path in folder.glob("*.txt")
     ]

@@ -78,7 +78,7 @@ def draw_task(chance: random.Random, level: Level, source: Source) -> Task:
 
 
 def draw_rules(chance: random.Random, level: Level, source: Source, labels: Sequence[str]) -> tuple[Rule, ...]:
-    """Rules in their order; the default, if there is one, at the end, seldom elsewhere."""
+    """Rules in order; the default, if any, is mostly last."""
     rules: list[Rule] = []
     used: list[str] = []
     taken = {part for label in labels for part in label.lower().replace("_", "-").split("-")}

@@ -79,7 +79,7 @@ def interval(right: int, n: int) -> tuple[float, float]:
 
 
 def evaluate(model: Model, conditions: Sequence[Condition], n: int, seed: int) -> list[dict[str, Any]]:
-    """Share right of each condition, printed as it is measured."""
+    """Share of right answers per condition, printed when it is measured."""
     rows = []
     for condition in conditions:
         began = time.monotonic()

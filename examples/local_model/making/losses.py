@@ -112,7 +112,7 @@ def _before(states: States) -> Tensor:
 
 
 def _listed(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
-    """A rule's label looks at all that is the same before it, if there is any, and a trigger at nothing."""
+    """A rule's label attends to all equal labels before it, if any, and a trigger to nothing."""
     label, trigger = batch["labels"], batch["triggers"]
     tokens = batch["skill"][label[:, 0]]
     place = torch.arange(tokens.shape[1], device=tokens.device)
@@ -128,7 +128,7 @@ def _ordered(scores: Tensor, documents: Tensor, rules: Tensor) -> Tensor:
 
 
 def _decided(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
-    """The answer looks at what decides it, wherever in the input that stands."""
+    """The answer attends to its cause, anywhere in the input."""
     skill, (_, queries, length) = batch["skill"].shape[1], batch["inputs"].shape
     b, q, token, near = batch["decided"].unbind(1)
     each = look[b, q * length + batch["first"][b, q], token + skill * near]
@@ -136,7 +136,7 @@ def _decided(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
 
 
 def _copied(look: Tensor, batch: dict[str, Tensor]) -> Tensor:
-    """Where a reply goes on as a text before it did, it looks at what came there."""
+    """A reply that continues like an earlier text attends to the continuation there."""
     skill, inputs, targets = batch["skill"], batch["inputs"], batch["targets"]
     b, q, t = batch["copied"].unbind(1)
     length = inputs.shape[2]

@@ -139,7 +139,7 @@ def chat_user(task: Task, text: str, *more: str) -> str:
 
 
 def chat_reply(task: Task, label: str) -> tuple[str, str, str]:
-    """What stands before the label in a reply, the label, and what stands after it."""
+    """The text before the label in a reply, the label, and the text after it."""
     return f"[[ ## {task.output} ## ]]\n", label, "\n\n[[ ## completed ## ]]"
 
 

@@ -65,7 +65,7 @@ TEMPLATE = (
 
 
 def vocabulary() -> list[str]:
-    """All tokens but the fixed sentences, in order; where a word is not whole, its pieces stand here."""
+    """All tokens but the fixed sentences, in order; a split word appears as its pieces."""
     chance = random.Random("pieces")
     sample = [*words.training(), *(words.invented(chance) for _ in range(10_000))]
     begin = Counter(word[:size] for word in sample for size in (2, 3, 4))

@@ -79,7 +79,7 @@ def _syllables(chance: random.Random, count: int) -> str:
 
 
 def invented(chance: random.Random) -> str:
-    """A word that there is not; one in ten is kept, as with the others."""
+    """An invented word; one in ten is kept for the evaluation, as of the others."""
     while True:
         word = _syllables(chance, chance.choice((1, 2, 2, 2, 3)))
         if 4 <= len(word) <= 11 and not kept(word) and word not in FUNCTION:
