@@ -96,7 +96,7 @@ def check_file(path: Path) -> Checked:
 
 def check_source(source: Source, folder: Path) -> Checked:
     """Check a program whose files are in a folder."""
-    return check(source, Loader(folder, skill_sections=_sections))
+    return check(source, Loader(folder, skill_sections=read_sections))
 
 
 def check(source: Source, loader: Loader | None = None) -> Checked:
@@ -119,7 +119,8 @@ def add_advice(work: CheckState) -> Checked:
     return replace(checked, diagnostics=tuple(ordered), suppressed=suppressed)
 
 
-def _sections(file: Path) -> Mapping[str, str]:
+def read_sections(file: Path) -> Mapping[str, str]:
+    """Read the sections of a markdown skill."""
     from skillc.document.skill_md import sections_of
 
     return sections_of(file.read_text(encoding="utf-8"))
@@ -301,7 +302,7 @@ def _compiled(planned: Planned) -> Mapping[str, str]:
         return {}
     shown = file.relative_to(planned.root).as_posix()
     try:
-        sections = _sections(file)
+        sections = read_sections(file)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"`{shown}` can't be read") from problem
     # Texts of the program are checked in the program.

@@ -187,13 +187,11 @@ def annotation(diagnostic: Diagnostic) -> str:
     code = CODES.get(diagnostic.code)
     places["title"] = f"{diagnostic.code} {code.title}" if code is not None else diagnostic.code
     message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
-    properties = ",".join(f"{name}={_property(value)}" for name, value in places.items())
+    properties = ",".join(
+        f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for name, value in places.items()
+    )
     return f"::{_GITHUB_LEVELS[diagnostic.severity]} {properties}::{_data(message)}"
 
 
 def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -189,7 +189,8 @@ def _unused(
         whole = len(idle) == len(each.codes)
         span = each.comment if whole else idle[0][1].to(idle[-1][1])
         message = f"unused suppression: no finding here has the code {listed([code for code, _ in idle], 'and')}"
-        fix = _removal(each) if whole else _without(each, {code for code, _ in idle})
+        rest = ", ".join(code for code, span in each.codes if (code, span) not in idle)
+        fix = _removal(each) if whole else Fix(each.codes[0][1].to(each.codes[-1][1]), rest)
         yield _warning("SK045", each.source, span, message, "remove it", fix)
 
 
@@ -202,7 +203,3 @@ def _removal(each: _Suppression) -> Fix:
         return Fix(Span(begin + len(before.rstrip()), each.comment.end), "")
     end = each.source.line_end(each.comment.end)
     return Fix(Span(begin, min(end + 1, len(text))), "")
-
-
-def _without(each: _Suppression, idle: Collection[str]) -> Fix:
-    return Fix(each.codes[0][1].to(each.codes[-1][1]), ", ".join(code for code, _ in each.codes if code not in idle))

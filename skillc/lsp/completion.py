@@ -67,11 +67,10 @@ def _offers(project: Project, analysis: Analysis, cursor: Cursor) -> Iterator[Of
     if not accepts or cursor.section == "none":
         return
     if cursor.last == "NUMBER" and "PERCENT" in accepts:
-        yield from _units()
+        yield from (Offer(unit, ITEM.Unit) for unit in _PLURAL_UNITS)
         return
     if "AND" in accepts:
-        yield Offer("and", ITEM.Keyword)
-        yield Offer("or", ITEM.Keyword)
+        yield from (Offer(word, ITEM.Keyword) for word in ("and", "or"))
     if "NAME" not in accepts and "USE" not in accepts:
         return
     if cursor.section == "words":
@@ -116,12 +115,8 @@ def _statements(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
 def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
     if kind.once and kind.name == "forbidden" and any(each.kind is kind for each in module.declarations):
         return
-    if kind.modifiers:
-        for modifier in kind.modifiers:
-            label = f"{modifier} {kind.word}"
-            yield Offer(label, ITEM.Keyword, kind.about, snippet=f"{modifier} {_shape(kind)}")
-    else:
-        yield Offer(kind.word, ITEM.Keyword, kind.about, snippet=_shape(kind))
+    for prefix in [f"{modifier} " for modifier in kind.modifiers] or [""]:
+        yield Offer(f"{prefix}{kind.word}", ITEM.Keyword, kind.about, snippet=f"{prefix}{_shape(kind)}")
 
 
 def _shape(kind: Kind) -> str:
@@ -130,9 +125,7 @@ def _shape(kind: Kind) -> str:
     type_ = ": ${2:text}" if kind.type else ""
     if kind.expression:
         return f"{kind.word}{name} = $0"
-    if kind.word == "section":
-        return f'{kind.word}{name} = """\n$0\n"""'
-    if kind.value and kind.settings is None:
+    if kind.word == "section" or (kind.value and kind.settings is None):
         return f'{kind.word}{name} = """\n$0\n"""'
     if kind.value:
         return f'{kind.word}{name} = "$0"'
@@ -179,11 +172,6 @@ def _types(cursor: Cursor) -> Iterator[Offer]:
         yield Offer(name, ITEM.TypeParameter, FIELD_TYPES[name], snippet=snippet)
 
 
-def _units() -> Iterator[Offer]:
-    for unit in _PLURAL_UNITS:
-        yield Offer(unit, ITEM.Unit)
-
-
 # ---- values ---------------------------------------------------------------------------------------
 
 
@@ -205,8 +193,7 @@ def _formed(module: Module, forms: Iterable[Form]) -> Iterator[Offer]:
             snippet = f"{word} {{\n\t$0\n}}" if form.block else ""
             yield Offer(word, ITEM.EnumMember, snippet=snippet, rank=2)
         if form.kind == "switch":
-            yield Offer("on", ITEM.EnumMember, rank=2)
-            yield Offer("off", ITEM.EnumMember, rank=2)
+            yield from (Offer(word, ITEM.EnumMember, rank=2) for word in ("on", "off"))
         elif form.kind == "call":
             inner = '"$1"' if form.arguments and form.arguments[0].kind == "text" else "$1"
             yield Offer(form.name, ITEM.Function, form.example(), snippet=f"{form.name}({inner})", rank=2)

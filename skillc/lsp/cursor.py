@@ -88,7 +88,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
             return Cursor(offset)
         if match["text"] and (offset < match.end() or match[0] == '"""'):
             return Cursor(offset)
-        if match["string"] and (offset < match.end() or not _closed(match[0])):
+        if match["string"] and (offset < match.end() or len(match[0]) < 2 or not match[0].endswith('"')):
             quoted, start = text[match.start() : offset], match.start()
     if not quoted:
         word = _WORD.search(text, max(0, offset - 200), offset)
@@ -101,10 +101,6 @@ def cursor_at(text: str, offset: int) -> Cursor:
     if quoted:
         return replace(cursor, section="string", quoted=quoted)
     return cursor
-
-
-def _closed(string: str) -> bool:
-    return len(string) > 1 and string.endswith('"')
 
 
 def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:

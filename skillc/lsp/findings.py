@@ -10,7 +10,7 @@ from pathlib import Path
 from lsprotocol import types
 
 from skillc.diagnostics import fixing
-from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
+from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
 from skillc.errors import SkillcError
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax.source import Source, Span
@@ -90,10 +90,11 @@ def as_lsp(project: Project, diagnostic: Diagnostic) -> types.Diagnostic:
     message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
     related = [
         types.DiagnosticRelatedInformation(
-            project.location(label.source, label.span), label.text or _shown(label.source, label.span)
+            project.location(label.source, label.span),
+            label.text or " ".join(label.source.slice(label.span).split())[:80] or "here",
         )
         for label in diagnostic.secondary
-        if _has_place(label)
+        if Path(label.source.name).is_absolute() or ":" in label.source.name
     ]
     return types.Diagnostic(
         range=project.positions(primary.source).range(visible(primary.source, primary.span)),
@@ -125,14 +126,6 @@ def overlapping(project: Project, diagnostics: Iterable[Diagnostic], name: str, 
         and (shown := visible(each.primary.source, each.primary.span)).start <= span.end
         and span.start <= shown.end
     ]
-
-
-def _has_place(label: Label) -> bool:
-    return Path(label.source.name).is_absolute() or ":" in label.source.name
-
-
-def _shown(source: Source, span: Span) -> str:
-    return " ".join(source.slice(span).split())[:80] or "here"
 
 
 def _unreadable(error: SkillcError) -> types.Diagnostic:
@@ -234,7 +227,8 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
         return None
     text = analysis.source.text
     end = len(text[: analysis.source.line_end(diagnostic.primary.span.start)].rstrip("\r"))
-    if _in_text(text, end):
+    texts = (match for match in opaque(text) if match["text"] and match.start() < end)
+    if any(end < match.end() or match[0] == '"""' for match in texts):
         return None
     comment = f"  # skillc: ignore[{diagnostic.code}] {REASON}"
     for item in analysis.work.program.comments:
@@ -246,11 +240,6 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
             # Insert it before the existing comment.
             return Fix(Span(at, at), f"{comment.lstrip()}  ", safe=False)
     return Fix(Span(end, end), comment, safe=False)
-
-
-def _in_text(text: str, place: int) -> bool:
-    texts = (match for match in opaque(text) if match["text"] and match.start() < place)
-    return any(place < match.end() or match[0] == '"""' for match in texts)
 
 
 def _edit(project: Project, source: Source, fix: Fix) -> types.WorkspaceEdit:

@@ -19,7 +19,6 @@ from skillc.lsp.costs import TABLE_HEADING, Costs, describe_cost, describe_price
 from skillc.lsp.cursor import CallContext, cursor_at, kind_of
 from skillc.lsp.workspace import Analysis
 from skillc.syntax import nodes
-from skillc.syntax.source import Source
 from skillc.text import listed
 
 _TERM_LIMIT = 1_000
@@ -60,7 +59,8 @@ def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
         yield _code(source.slice(origin.span)) if source is not None else None
         yield f"parameter of `{symbol.owner}`"
     elif isinstance(origin, Module):
-        yield from _module(origin)
+        yield f"module `{origin.shown}`"
+        yield f"members: {listed(origin.names(), most=20)}" if origin.names() else None
     elif symbol.kind == "state":
         yield f"`{symbol.name}`: {STATES[symbol.name]}"
     elif symbol.kind == "type" and symbol.owner != "parameter" and symbol.name in FIELD_TYPES:
@@ -230,22 +230,15 @@ def _builtin(builtin: Builtin) -> Iterator[str | None]:
         yield f"from {format_quantity(low, builtin.unit)}{end}"
 
 
-def _module(module: Module) -> Iterator[str | None]:
-    yield f"module `{module.shown}`"
-    names = module.names()
-    if names:
-        yield f"members: {listed(names, most=20)}"
-
-
 def signature(decl: KindDeclaration) -> str:
     """Return the signature of a function of the program."""
-    parts = [_parameter(decl.source, each) for each in decl.node.parameters or ()]
     name = decl.name.text if decl.name is not None else ""
-    return f"{name}({', '.join(parts)})"
+    return f"{name}({', '.join(parameter_texts(decl))})"
 
 
-def _parameter(source: Source, parameter: nodes.Parameter) -> str:
-    return " ".join(source.slice(parameter.span).split())
+def parameter_texts(decl: KindDeclaration) -> list[str]:
+    """Return the text of each parameter of a function of the program."""
+    return [" ".join(decl.source.slice(each.span).split()) for each in decl.node.parameters or ()]
 
 
 def _value(value: Value) -> str:
@@ -295,7 +288,7 @@ def signature_help(module: Module, text: str, offset: int) -> types.SignatureHel
     else:
         label, about = signature(called), called.node.doc or ""
         names = [each.name.text for each in called.node.parameters or ()]
-        labels = [" ".join(called.source.slice(each.span).split()) for each in called.node.parameters or ()]
+        labels = parameter_texts(called)
     option = cursor.call.option
     active = names.index(option) if option in names else cursor.call.index
     parameters = [types.ParameterInformation(each) for each in labels]

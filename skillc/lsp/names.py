@@ -40,16 +40,13 @@ def definition(project: Project, analysis: Analysis, offset: int) -> types.Locat
         return None
     symbol = link.symbol
     if symbol.kind == "module" and link.declares:
-        target = next((each.symbol for each in analysis.links if _leads(each, link)), None)
-        symbol = target or symbol
+        # The path of the `use` that declares an alias has the same origin.
+        origin = symbol.origin
+        paths = (each.symbol for each in analysis.links if each.symbol.kind == "file" and origin is not None)
+        symbol = next((each for each in paths if each.origin is origin), symbol)
     if symbol.span is None or symbol.source is None:
         return None
     return project.location(symbol.source, symbol.span)
-
-
-def _leads(each: Link, alias: Link) -> bool:
-    """Return whether a link is the path of the `use` that declares an alias."""
-    return each.symbol.kind == "file" and each.symbol.origin is alias.symbol.origin and each.symbol.origin is not None
 
 
 def occurrences(project: Project, symbol: Symbol, analysis: Analysis) -> Iterator[Occurrence]:
@@ -108,6 +105,7 @@ _RENAMED = frozenset(
     ]
 )
 _ROLES = ("target", "optimizer")
+_STDLIB = str(shipped_folder("stdlib"))
 
 
 class RefusedError(SkillcError):
@@ -142,7 +140,7 @@ def renamable(project: Project, analysis: Analysis, offset: int) -> Link:
         raise RefusedError(f"`{name}` is a word of the language")
     if symbol.kind == "model" and name in _ROLES:
         raise RefusedError(f"`{name}` is a role that every compile needs")
-    if symbol.source is not None and _is_standard(symbol.source):
+    if symbol.source is not None and symbol.source.name.startswith(_STDLIB):
         raise RefusedError(f"`{name}` belongs to the standard library")
     if not project.inside(symbol.file):
         raise RefusedError(f"`{name}` is declared outside this workspace")
@@ -253,7 +251,3 @@ def _shape(analysis: Analysis) -> list[tuple[object, ...]]:
     links = [link for link in analysis.links if (link.symbol.kind, link.symbol.name) != ("setting", "column")]
     numbers: dict[Symbol, int] = {}
     return [(link.declares, link.symbol.kind, numbers.setdefault(link.symbol, len(numbers))) for link in links]
-
-
-def _is_standard(source: Source) -> bool:
-    return source.name.startswith(str(shipped_folder("stdlib")))

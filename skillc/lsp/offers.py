@@ -16,7 +16,7 @@ from skillc.language.links import fields_in
 from skillc.language.modules import STD, Loader, Module, standard_names
 from skillc.language.statements import KindDeclaration
 from skillc.lsp.cursor import CallContext, Cursor
-from skillc.lsp.hover import function_of, head, signature
+from skillc.lsp.hover import function_of, head, parameter_texts, signature
 from skillc.lsp.workspace import Analysis
 
 ITEM = types.CompletionItemKind
@@ -114,9 +114,9 @@ def options(module: Module, call: CallContext, *, run: bool) -> Iterator[Offer]:
         for option in called.options:
             yield Offer(option.name, ITEM.Property, f"option of {called.name}", snippet=f"{option.name} = ", rank=1)
     elif called is not None:
-        for parameter in (called.node.parameters or ())[call.index :]:
+        pairs = zip(called.node.parameters or (), parameter_texts(called), strict=True)
+        for parameter, detail in list(pairs)[call.index :]:
             name = parameter.name.text
-            detail = " ".join(called.source.slice(parameter.span).split())
             yield Offer(name, ITEM.Property, detail, snippet=f"{name} = ", rank=4)
 
 
@@ -138,38 +138,25 @@ def taken(module: Module, call: CallContext, *, run: bool) -> Takes | str | None
 
 
 def _of_kind(kind: str) -> Callable[[Module], Iterator[Offer]]:
-    def offers(module: Module) -> Iterator[Offer]:
-        return (declared(each, ITEM.Value) for each in module.named(kind).values())
-
-    return offers
+    return lambda module: (declared(each, ITEM.Value) for each in module.named(kind).values())
 
 
-def _fields(module: Module) -> Iterator[Offer]:
-    return (declared(each, ITEM.Field) for each in fields_in(module).values() if each.kind.word != "output")
+def _word(word: str) -> Callable[[Module], Iterator[Offer]]:
+    return lambda module: iter((Offer(word, ITEM.EnumMember),))
 
 
-def _outputs(module: Module) -> Iterator[Offer]:
-    return (declared(each, ITEM.Field) for each in fields_in(module).values() if each.kind.word == "output")
-
-
-def _states(module: Module) -> Iterator[Offer]:
-    return (Offer(state, ITEM.Constant, STATES[state]) for state in STATES)
-
-
-def _one_word(word: str) -> Callable[[Module], Iterator[Offer]]:
-    def offers(module: Module) -> Iterator[Offer]:
-        yield Offer(word, ITEM.EnumMember)
-
-    return offers
+def _fields(module: Module, *, outputs: bool) -> Iterator[Offer]:
+    fields = fields_in(module).values()
+    return (declared(each, ITEM.Field) for each in fields if (each.kind.word == "output") == outputs)
 
 
 BY_TAKES: Mapping[str | None, Callable[[Module], Iterator[Offer]]] = {
-    "field": _fields,
-    "output": _outputs,
-    "state": _states,
-    "candidate": _one_word("candidate"),
-    "batch": _one_word("batch"),
-    "run": _one_word("run"),
+    "field": lambda module: _fields(module, outputs=False),
+    "output": lambda module: _fields(module, outputs=True),
+    "state": lambda module: (Offer(state, ITEM.Constant, about) for state, about in STATES.items()),
+    "candidate": _word("candidate"),
+    "batch": _word("batch"),
+    "run": _word("run"),
     "model": _of_kind("model"),
     "rubric": _of_kind("rubric"),
     "judged": _of_kind("rubric"),

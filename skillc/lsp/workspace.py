@@ -16,7 +16,7 @@ from pygls import uris
 
 from skillc.document.skill_md import sections_of
 from skillc.errors import SkillcError
-from skillc.frontend import add_advice
+from skillc.frontend import add_advice, read_sections
 from skillc.language.check import CheckState, analyse
 from skillc.language.checked import Checked
 from skillc.language.links import Link, links
@@ -35,15 +35,11 @@ Encoding = types.PositionEncodingKind
 UTF_16 = Encoding.Utf16
 
 
-def _utf8(text: str) -> int:
-    return len(text.encode("utf-8", "surrogatepass"))
-
-
-def _utf16(text: str) -> int:
-    return len(text) + sum(c > "\uffff" for c in text)
-
-
-_UNITS: Mapping[Encoding, Callable[[str], int]] = {Encoding.Utf8: _utf8, Encoding.Utf16: _utf16, Encoding.Utf32: len}
+_UNITS: Mapping[Encoding, Callable[[str], int]] = {
+    Encoding.Utf8: lambda text: len(text.encode("utf-8", "surrogatepass")),
+    Encoding.Utf16: lambda text: len(text) + sum(c > "\uffff" for c in text),
+    Encoding.Utf32: len,
+}
 
 
 class Positions:
@@ -163,7 +159,7 @@ class Overlay(Loader):
     """Reads files below a folder, open ones with the editor's text."""
 
     def __init__(self, root: Path, project: Project) -> None:
-        super().__init__(root, skill_sections=self._sections)
+        super().__init__(root, skill_sections=read_sections)
         self._project = project
         self.read: dict[str, Stamp] = {}
 
@@ -188,9 +184,6 @@ class Overlay(Loader):
         self.read[name] = self._project.stamp(name)
         buffer = self._project.buffer(name)
         return super().sections(path, package) if buffer is None else sections_of(_without_mark(buffer.text))
-
-    def _sections(self, file: Path) -> Mapping[str, str]:
-        return sections_of(file.read_text(encoding="utf-8"))
 
 
 class Project:

@@ -200,11 +200,6 @@ def _bracket(children: list[Any]) -> Bracket:
     return Bracket(open_, items, [*commas, *[None] * (len(items) - len(commas))], close)
 
 
-def _indexed(children: list[Any]) -> Piece:
-    """`list[text]`."""
-    return _run([children[0], _bracket(children[1:])]) if children[1] is not None else Leaf(children[0])
-
-
 _MAKERS: dict[str, Callable[[list[Any]], Any]] = {
     # A program of one statement.
     "start": lambda children: next(each for each in children if isinstance(each, list)),
@@ -215,7 +210,8 @@ _MAKERS: dict[str, Callable[[list[Any]], Any]] = {
     "binary": _binary,
     **dict.fromkeys(("union", "ratio", "logic", "comparison"), _chain),
     **dict.fromkeys(("label", "unit", "reference", "money", "string", "text"), lambda children: _piece(children[0])),
-    "named": _indexed,
+    # `text`, `list[text]`.
+    "named": lambda children: _run([children[0], *([_bracket(children[1:])] if children[1] is not None else [])]),
     "call": lambda children: _run([children[0], _bracket(children[1:])]),
     "unary": lambda children: Run([_piece(each) for each in children]),
 }
