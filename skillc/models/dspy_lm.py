@@ -133,7 +133,7 @@ def _call(request: Request, role: str, current: CallScope) -> Call:
         settings = {name: getattr(config, name) for name in _SETTINGS if getattr(config, name) is not None}
         if config.stop:
             settings["stop"] = list(config.stop)
-        return Call(role, current.stage, plain, sample, config.response_format, None, settings or None)
+        return Call(role, current.stage, plain, sample, parameters=settings or None)
     sent = request_kwargs(request, "chat")
     return Call(
         role,

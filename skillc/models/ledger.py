@@ -37,11 +37,11 @@ class Spending(NamedTuple):
     cost: int = 0
 
     def plus(self, other: Spending) -> Spending:
-        """Add two expenses."""
+        """Add each of the three."""
         return Spending(*map(operator.add, self, other))
 
     def minus(self, other: Spending) -> Spending:
-        """Subtract an expense."""
+        """Subtract each of the three."""
         return Spending(*map(operator.sub, self, other))
 
 
@@ -58,9 +58,9 @@ class Caps(NamedTuple):
         cost = None if budget.cost is None else int(Fraction(budget.cost) * NANO_PER_DOLLAR)
         return cls(budget.calls, budget.tokens, cost)
 
-    def exceeded_by(self, expense: Spending) -> str | None:
-        """Return the name of the first cap that an expense exceeds."""
-        limits = zip(self._fields, self, expense, strict=True)
+    def exceeded_by(self, amount: Spending) -> str | None:
+        """Return the name of the first cap that an amount exceeds."""
+        limits = zip(self._fields, self, amount, strict=True)
         return next((name for name, cap, value in limits if cap is not None and value > cap), None)
 
 
@@ -72,14 +72,14 @@ class Account:
     """Spending under caps, with a queue of reservations and totals per role and stage; all on one event loop.
 
     Reservations are granted first in, first out. A head of the queue that does not fit waits for calls in flight, since
-    each settlement frees the difference between the worst case and the actual expense. If nothing is in flight and it
+    each settlement frees the difference between the worst case and the actual usage. If nothing is in flight and it
     still does not fit, the account closes: the head and all behind it get `BudgetReached`. So the order of the calls
     alone decides where a run stops.
 
     Attributes:
         lines: totals by role and stage.
-        spent: expense of all settled calls.
-        reserved: expense that calls in flight may reach.
+        spent: by all settled calls.
+        reserved: the most that calls in flight may spend.
         closed_by: the cap that closed the account.
     """
 
@@ -138,7 +138,7 @@ class Account:
         self._advance()
 
     def set_aside(self, amount: Spending) -> None:
-        """Hold an amount back from all calls until `open_reserve`: the expected expense of the final test."""
+        """Hold an amount back from all calls until `open_reserve`: the expected spending of the final test."""
         self._aside = amount
 
     def open_reserve(self) -> None:
@@ -341,7 +341,7 @@ _TEST = "final test"
 
 
 class ClosingReserve:
-    """The expected expense of the final test of two skills: the plan's estimate, corrected by the baseline's expense.
+    """The expected spending of the final test of two skills: the plan's estimate, corrected by the baseline's spending.
 
     If the baseline took more than its own estimate (the provider counts other tokens than the plan, attempts were
     retried), the test is assumed to exceed its estimate in the same proportion. The reservation of one largest call is
