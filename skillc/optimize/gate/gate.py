@@ -16,7 +16,7 @@ from skillc.gates.evaluate import decide, decide_all
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
-from skillc.gates.terms import SkillState, StateTerm, Term, calls
+from skillc.gates.terms import SkillState, StateTerm, calls
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import Flips
 from skillc.optimize.rollouts import Outcome
@@ -119,7 +119,9 @@ def text_evidence(engine: Engine, known: Skills, change: Fraction | None, base: 
 
     `change` is the share of `base` tokens that the candidate changes; None without a candidate.
     """
-    read = _overlaps([*(gate.term for gate in engine.plan.gates), *(each.term for each in engine.plan.requires)])
+    terms = [*(gate.term for gate in engine.plan.gates), *(each.term for each in engine.plan.requires)]
+    overlaps = [call for term in terms for call in calls(term) if call.function == "overlap"]
+    read = {each.state for call in overlaps for each in call.arguments if isinstance(each, StateTerm)}
     train, task = engine.dataset.train, engine.plan.task
     return TextEvidence(
         tokens={name: tokens(skill) for name, skill in known.items()},
@@ -127,12 +129,6 @@ def text_evidence(engine: Engine, known: Skills, change: Fraction | None, base: 
         overlap={name: overlap(skill, train, task) for name, skill in known.items() if name in read},
         base=base,
     )
-
-
-def _overlaps(terms: Iterable[Term]) -> set[SkillState]:
-    """Return the skills whose overlap with the training examples a term reads."""
-    found = (call for term in terms for call in calls(term) if call.function == "overlap")
-    return {argument.state for call in found for argument in call.arguments if isinstance(argument, StateTerm)}
 
 
 def is_hopeless(engine: Engine, state: SearchState) -> bool:

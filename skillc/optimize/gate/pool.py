@@ -324,16 +324,12 @@ class _Pool:
         )
 
 
-def _never(example: Example) -> int:
-    return 0
-
-
 def validation_order(
     examples: Sequence[Example],
     score: Callable[[Example], int | None],
     *,
     seed: int,
-    flips: Callable[[Example], int] = _never,
+    flips: Callable[[Example], int] = lambda example: 0,
 ) -> list[Example]:
     """Sort examples by the incumbent's score, failures first; ties by flips, then by sha256(seed, example).
 

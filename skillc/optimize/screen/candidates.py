@@ -193,10 +193,13 @@ async def write_patch(
         suggested = [p for p in chosen if p not in reminding]
         edits = await _rewritten(engine, state, suggested, position, ordinal) if suggested else None
         if edits is not None:
-            return _rewrite_patch(state, edits, suggested, reminding, record)
+            every = (*edits, *(p.edit for p in reminding))
+            document, entries = apply_and_report(state.incumbent, every)
+            record = {**record, "suggestions": [p.to_json() for p in suggested], "edits": entries}
+            return Patch(every, document, record, proposals=(*suggested, *reminding), whole=True)
     applied = apply_edits(state.incumbent, [p.edit for p in chosen])
     labels = [label for field in engine.plan.task.outputs for label in field.type.labels]
-    entries: list[JsonValue] = [
+    entries = [
         {
             **proposal.to_json(),
             "report": report.message,
@@ -215,19 +218,6 @@ def opposite_note(incumbent: Document, edit: Edit, labels: Sequence[str]) -> dic
         return {}
     note = describe_opposite(rule.text, edit.text, labels)
     return {"opposite": note} if note else {}
-
-
-def _rewrite_patch(
-    state: SearchState,
-    edits: Sequence[Edit],
-    suggested: Sequence[Proposal],
-    reminding: Sequence[Proposal],
-    record: Mapping[str, JsonValue],
-) -> Patch:
-    every = (*edits, *(p.edit for p in reminding))
-    document, entries = apply_and_report(state.incumbent, every)
-    record = {**record, "suggestions": [p.to_json() for p in suggested], "edits": entries}
-    return Patch(every, document, record, proposals=(*suggested, *reminding), whole=True)
 
 
 def apply_and_report(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[JsonValue]]:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.propose.prompting import HitView, ReflectRequest, TrajectoryView, lookup_messages
 from skillc.optimize.propose.replies import LookReply, Lookup, ReflectReply
@@ -48,15 +47,29 @@ class Lookups(Mechanism):
         return replace(request, lookups=self._most)
 
     def wrap_ask(self, ask: Ask) -> Ask:
-        """Answer questions before the reply."""
+        """Answer up to `most` lookups before the reflection."""
+        return self._ask
 
-        async def ask_(engine: Engine, question: ReflectionPrompt) -> ReflectReply | None:
-            library = BatchTrajectories(question.views(), engine.plan.optimize.trajectory_limit)
-            return await ask_with_lookups(
-                engine.optimizer, question.messages, library, self._most, sample=question.sample, check=question.check
+    async def _ask(self, engine: Engine, prompt: ReflectionPrompt) -> ReflectReply | None:
+        optimizer, messages, sample, check = engine.optimizer, prompt.messages, prompt.sample, prompt.check
+        trajectories = BatchTrajectories(prompt.views(), engine.plan.optimize.trajectory_limit)
+        for turn in range(self._most):
+            reply = await optimizer.ask(
+                LookReply,
+                messages,
+                stage="reflect",
+                sample=(*sample, turn),
+                check=lambda reply: None if reply.lookup else check(reply),
+                done=False,
             )
-
-        return ask_
+            if reply is None or reply.lookup is None:
+                optimizer.advance()
+                return reply
+            hits, text = trajectories.answer(reply.lookup)
+            lookup = reply.lookup.model_dump(mode="json", exclude_defaults=True)
+            asked = json.dumps({"lookup": lookup}, ensure_ascii=False)
+            messages = lookup_messages(messages, asked=asked, hits=hits, text=text, left=self._most - turn - 1)
+        return await optimizer.ask(ReflectReply, messages, stage="reflect", sample=(*sample, self._most), check=check)
 
 
 @dataclass(frozen=True)
@@ -127,31 +140,3 @@ def _whole(view: TrajectoryView) -> str:
 def _beginning(view: TrajectoryView) -> str:
     text = " ".join(" ".join(view.inputs.values()).split())
     return text[: 2 * _AROUND_HIT]
-
-
-async def ask_with_lookups(
-    optimizer: Optimizer,
-    messages: Messages,
-    library: BatchTrajectories,
-    most: int,
-    *,
-    sample: tuple[int, ...],
-    check: Callable[[ReflectReply], None],
-) -> ReflectReply | None:
-    """Ask for a reflection with up to `most` lookups first; None if no reply can be read."""
-    for turn in range(most):
-        reply = await optimizer.ask(
-            LookReply,
-            messages,
-            stage="reflect",
-            sample=(*sample, turn),
-            check=lambda r: None if r.lookup else check(r),
-            done=False,
-        )
-        if reply is None or reply.lookup is None:
-            optimizer.advance()
-            return reply
-        hits, text = library.answer(reply.lookup)
-        asked = json.dumps({"lookup": reply.lookup.model_dump(mode="json", exclude_defaults=True)}, ensure_ascii=False)
-        messages = lookup_messages(messages, asked=asked, hits=hits, text=text, left=most - turn - 1)
-    return await optimizer.ask(ReflectReply, messages, stage="reflect", sample=(*sample, most), check=check)

@@ -67,8 +67,6 @@ class Mechanism:
         """Return the mechanism as the plan sets it, or None if it is off."""
         raise NotImplementedError
 
-    # ---- prompts and reflections ----
-
     def notes(self, state: SearchState) -> Mapping[str, str]:
         """Return notes on rules of the incumbent for every prompt, by rule id."""
         return {}
@@ -93,8 +91,6 @@ class Mechanism:
         """Return whether only edits of this mechanism may write a section."""
         return False
 
-    # ---- a step ----
-
     def after_reflections(self, state: SearchState, reflections: Sequence[Reflection]) -> SearchState:
         """Return the state after the reflections of a step."""
         return state
@@ -107,19 +103,19 @@ class Mechanism:
         """Return values of a step for the history."""
         return {}
 
-    # ---- after decisions and at the ends ----
-
     def after_decision(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
         """Return the state after a decision."""
         return state
 
-    def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
+    async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
         """Yield the state after each decision that the mechanism makes at an epoch's end.
 
         Raises:
             BudgetReached: a cap does not admit a call.
         """
-        return _nothing()
+        nothing: tuple[SearchState, ...] = ()
+        for after in nothing:
+            yield after
 
     async def run_end(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
         """Return the state before the final test; the incumbent is the best skill.
@@ -135,9 +131,3 @@ def notify_mechanisms(engine: Engine, state: SearchState, position: Position) ->
     for mechanism in engine.mechanisms:
         state = mechanism.after_decision(engine, state, position)
     return state
-
-
-async def _nothing() -> AsyncIterator[SearchState]:
-    states: tuple[SearchState, ...] = ()
-    for state in states:
-        yield state

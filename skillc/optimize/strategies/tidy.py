@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from skillc.document.change import base_of_change
 from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
 from skillc.document.markdown import Refusal
-from skillc.document.skill import Document, Rule, digest, for_optimizer, tokens
+from skillc.document.skill import Document, digest, for_optimizer, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for
@@ -84,16 +84,14 @@ class Tidy(Mechanism):
         if digest(state.incumbent) in tried:
             return state
         found = rule_support(engine, state, state.initial)
-        if not (any(support.missing for support in found.values()) or len(_single(state)) > HANDFUL):
+        whole = state.whole or state.initial
+        single = [
+            each for each in state.incumbent.rules if (old := whole.rule(each.id)) is None or old.text != each.text
+        ]
+        if not (any(support.missing for support in found.values()) or len(single) > HANDFUL):
             return state
         after = await tidy_incumbent(engine, state, found, replace(position, kind="tidy"))
         return after.with_mechanism_state(self.name, tried | {digest(after.incumbent)})
-
-
-def _single(state: SearchState) -> list[Rule]:
-    """Return the rules from single edits since the last text that was written as a whole."""
-    whole = state.whole or state.initial
-    return [rule for rule in state.incumbent.rules if (old := whole.rule(rule.id)) is None or old.text != rule.text]
 
 
 def rule_support(engine: Engine, state: SearchState, reference: Document) -> dict[str, Support]:
