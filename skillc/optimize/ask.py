@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
+from typing import Any
 
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.host import Observer, Record, Unrecorded, Value
 from skillc.optimize.propose.prompting import reask_messages
-from skillc.optimize.propose.replies import REPLIES, MalformedReply, Reply, ReplyKind, read_reply
+from skillc.optimize.propose.replies import MalformedReply, R, read_reply
 
-R = TypeVar("R", bound=Reply)
 Messages = Sequence[Mapping[str, str]]
-
-_KINDS: dict[type[BaseModel], ReplyKind] = {reply: kind for kind, reply in REPLIES.items()}
 
 
 class Optimizer:
@@ -80,7 +75,7 @@ class Optimizer:
         reply, first = "", None
         try:
             reply = await self._complete(messages, stage, (*sample, 0))
-            first = _read(kind, reply)
+            first = read_reply(kind, reply)
             if check is not None:
                 check(first)
             return first
@@ -90,7 +85,7 @@ class Optimizer:
             self._leave_out(stage, problem)
             return None
         try:
-            return _read(kind, await self._complete(again, stage, (*sample, 1)))
+            return read_reply(kind, await self._complete(again, stage, (*sample, 1)))
         except (MalformedReply, CallFailed) as problem:
             if first is None:
                 self._leave_out(stage, problem)
@@ -120,9 +115,3 @@ class Optimizer:
     def _leave_out(self, stage: str, problem: Exception) -> None:
         self.failed += isinstance(problem, CallFailed)
         self._observer.note(f"{stage}: skipped one reply of the optimizer: {problem}")
-
-
-def _read(kind: type[R], text: str) -> R:
-    reply = read_reply(_KINDS[kind], text)
-    assert isinstance(reply, kind)
-    return reply

@@ -18,12 +18,14 @@ from click.testing import CliRunner
 from benchmarks.by_hand.recording import Recording, UnknownPromptError, calls_in, pack
 from benchmarks.by_hand.server import Folder, Server
 from skillc.cli import skillc
-from skillc.optimize.propose.replies import read_reply
+from skillc.optimize.propose.replies import AggregateReply, ReflectReply, read_reply
 
 RECORDED = Path(__file__).parent / "recorded"
 TASK = Path(__file__).resolve().parents[2] / "benchmarks" / "by_hand" / "desk"
 ROLES = ("target", "optimizer")
 ROWS, SPLIT = 50, "16 examples : 16 examples : 18 examples"
+
+REPLIES = {"reflect": ReflectReply, "aggregate": AggregateReply}
 
 
 def compiled(folder: Path, sources: dict[str, Folder | Recording]) -> tuple[str, list[str]]:
@@ -119,7 +121,7 @@ def test_replies_of_a_real_model_are_read_as_what_their_stage_asked_for():
     stages = Counter()
     for call in calls_in(RECORDED / "packages_optimizer.jsonl"):
         stage = re.findall(r'<request stage="(\w+)"', call.prompt)[-1]
-        read = read_reply(stage, call.reply)
+        read = read_reply(REPLIES[stage], call.reply)
         edits = getattr(read, "edits", ())
         assert all(edit.cures and edit.section == "rules" for edit in edits if edit.op == "add")
         stages[stage] += 1

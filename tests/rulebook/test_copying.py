@@ -17,7 +17,7 @@ from skillc.models.rulebook.copying import ORDINALS, CopyRule, copied_texts, cop
 from skillc.models.rulebook.sentences import read_rules
 from skillc.models.rulebook.target import read_skill
 from skillc.optimize.propose.prompting import TrajectoryView, reflect_messages
-from skillc.optimize.propose.replies import ProposedEdit, read_reply
+from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, read_reply
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 TEXT = "Dear Anna Berg,\nORDER INV-204 of 2026-05-31, shipped in Ghent, today.\nTotal: 1,200.50 EUR for 12 lamps"
@@ -161,7 +161,7 @@ def learned(plan: TaskPlan, cases: Sequence[tuple[str, str]], *rules: str) -> li
     messages = prompt(
         reflect_messages, kind="failures", skill=for_optimizer(document), task=plan, trajectories=views, edit_budget=8
     )
-    return list(read_reply("reflect", answer(messages)).edits)
+    return list(read_reply(ReflectReply, answer(messages)).edits)
 
 
 RECEIPTS = [

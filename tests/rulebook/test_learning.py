@@ -19,7 +19,7 @@ from skillc.models.rulebook.sentences import normal
 from skillc.models.rulebook.target import deciding_rule, label_of, prior_label, read_skill
 from skillc.optimize.propose.prompting import PatchView, TrajectoryView, aggregate_messages, reflect_messages
 from skillc.optimize.propose.proposals import as_proposed, read_edit, read_proposals
-from skillc.optimize.propose.replies import ProposedEdit, read_reply
+from skillc.optimize.propose.replies import AggregateReply, ProposedEdit, ReflectReply, read_reply
 from skillc.optimize.schedule import edit_budget
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
@@ -86,7 +86,7 @@ def proposals(world: World, document: Document, batch: Sequence[Row], budget: in
             views = [TrajectoryView(t, {world.field: r.text}, of(r), r.gold, None, None, "0") for t, r in part.items()]
             asked = prompt(reflect_messages, kind=kind, trajectories=views, edit_budget=budget, **shared)
             ids = {tag: row.id for tag, row in part.items()}
-            found = read_proposals(read_reply("reflect", answer(asked)).edits, ids)
+            found = read_proposals(read_reply(ReflectReply, answer(asked)).edits, ids)
             tags = {row.id: row.id for row in part.values()}
             patches += [[as_proposed(proposal, tags) for proposal in found]] if found else []
     while len(patches) > 1:
@@ -101,7 +101,7 @@ def proposals(world: World, document: Document, batch: Sequence[Row], budget: in
             )
             for g in groups
         ]
-        patches = [list(read_reply("aggregate", answer(asked)).edits) for asked in asked_all]
+        patches = [list(read_reply(AggregateReply, answer(asked)).edits) for asked in asked_all]
     return patches[0] if patches else []
 
 

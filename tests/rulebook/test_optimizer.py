@@ -29,7 +29,15 @@ from skillc.optimize.propose.prompting import (
     tidy_messages,
 )
 from skillc.optimize.propose.proposals import read_edit
-from skillc.optimize.propose.replies import ProposedEdit, read_reply
+from skillc.optimize.propose.replies import (
+    AggregateReply,
+    BudgetReply,
+    MetaSkillReply,
+    ProposedEdit,
+    ReflectReply,
+    SlowUpdateReply,
+    read_reply,
+)
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
 TEXT = TypePlan(kind="text")
@@ -74,7 +82,7 @@ def reflect(
         edit_budget=budget,
         rejected=rejected,
     )
-    return read_reply("reflect", answer(messages)).edits
+    return read_reply(ReflectReply, answer(messages)).edits
 
 
 def edited(document: Document, edit: ProposedEdit) -> Document:
@@ -242,7 +250,7 @@ def aggregate(document: Document, *patches: Sequence[ProposedEdit], budget: int 
         most=budget,
         edit_budget=budget,
     )
-    return read_reply("aggregate", answer(messages)).edits
+    return read_reply(AggregateReply, answer(messages)).edits
 
 
 def cited(edits: Sequence[ProposedEdit], prefix: str) -> list[ProposedEdit]:
@@ -280,7 +288,7 @@ def test_the_budget_leaves_out_what_cured_nothing() -> None:
     edit = ProposedEdit(op="add", section="rules", text="x")
     views = [EditView(edit, 0, 3), EditView(edit, 2, 3), EditView(edit.model_copy(update={"support": 4}), 2, 2)]
     shared = {"skill": for_optimizer(skill()), "task": TASK, "edits": views}
-    assert read_reply("budget", answer(prompt(budget_messages, most=4, **shared))).edits == 2
+    assert read_reply(BudgetReply, answer(prompt(budget_messages, most=4, **shared))).edits == 2
 
 
 def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
@@ -296,7 +304,7 @@ def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
         limit=90,
         pairs=pairs,
     )
-    assert read_reply("slow_update", answer(messages)).guidance == "Keep calm.\nOtherwise, answer blue."
+    assert read_reply(SlowUpdateReply, answer(messages)).guidance == "Keep calm.\nOtherwise, answer blue."
     unchanged = prompt(
         slow_update_messages,
         skill=for_optimizer(with_tips("Keep calm.")),
@@ -305,7 +313,7 @@ def test_slow_update_writes_a_default_for_what_no_rule_decides() -> None:
         limit=90,
         pairs=pairs[1:],
     )
-    assert read_reply("slow_update", answer(unchanged)).guidance == "Keep calm."
+    assert read_reply(SlowUpdateReply, answer(unchanged)).guidance == "Keep calm."
 
 
 def test_meta_skill_counts_decisions() -> None:
@@ -314,7 +322,7 @@ def test_meta_skill_counts_decisions() -> None:
         DecisionView(2, False, [("add: z", "")], "gate"),
     ]
     messages = prompt(meta_skill_messages, skill=for_optimizer(skill()), task=TASK, decisions=decisions)
-    memory = read_reply("meta_skill", answer(messages)).memory
+    memory = read_reply(MetaSkillReply, answer(messages)).memory
     assert memory.splitlines() == [
         "1 of 2 patches were accepted in the last epoch.",
         "add: 1 of 2 edits were in accepted patches.",

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Op = Literal["add", "replace", "delete", "move"]
-ReplyKind = Literal["reflect", "look", "aggregate", "rewrite", "slow_update", "meta_skill", "budget", "one_shot"]
 
 _OPENING = re.compile(r"[\[{]")
 _MOST_PROBLEMS = 5
@@ -60,6 +59,10 @@ class _Tolerant(BaseModel):
     """Drop unknown keys, such as explanations that a model adds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Reply(_Tolerant):
+    """A whole reply."""
 
 
 class ProposedEdit(_Tolerant):
@@ -114,7 +117,7 @@ class MarkReply(_Tolerant):
     misled: Tags = ()
 
 
-class ReflectReply(_Tolerant):
+class ReflectReply(Reply):
     """The proposals of one reflection on a minibatch; `lapses` and `marks` only if requested."""
 
     edits: tuple[ProposedEdit, ...]
@@ -154,7 +157,7 @@ class LookReply(ReflectReply):
         return self
 
 
-class AggregateReply(_Tolerant):
+class AggregateReply(Reply):
     """One list of edits merged from several."""
 
     edits: tuple[ProposedEdit, ...]
@@ -191,7 +194,7 @@ class RewrittenSection(_Tolerant):
     rules: tuple[RewrittenRule, ...]
 
 
-class RewriteReply(_Tolerant):
+class RewriteReply(Reply):
     """Rewritten sections; a draft adds an analysis and the cases that no rule explains."""
 
     sections: tuple[RewrittenSection, ...]
@@ -199,44 +202,34 @@ class RewriteReply(_Tolerant):
     unexplained: Tags = ()
 
 
-class SlowUpdateReply(_Tolerant):
+class SlowUpdateReply(Reply):
     """The new text of the slow section, one rule a line."""
 
     guidance: Text
 
 
-class MetaSkillReply(_Tolerant):
+class MetaSkillReply(Reply):
     """The optimizer's new memory of its own work."""
 
     memory: Text
 
 
-class BudgetReply(_Tolerant):
+class BudgetReply(Reply):
     """The number of edits of the step."""
 
     edits: int = Field(ge=0)
 
 
-class OneShotReply(_Tolerant):
+class OneShotReply(Reply):
     """New texts by section."""
 
     sections: dict[str, str]
 
 
-Reply = ReflectReply | AggregateReply | RewriteReply | SlowUpdateReply | MetaSkillReply | BudgetReply | OneShotReply
-REPLIES: dict[ReplyKind, type[Reply]] = {
-    "reflect": ReflectReply,
-    "look": LookReply,
-    "aggregate": AggregateReply,
-    "rewrite": RewriteReply,
-    "slow_update": SlowUpdateReply,
-    "meta_skill": MetaSkillReply,
-    "budget": BudgetReply,
-    "one_shot": OneShotReply,
-}
+R = TypeVar("R", bound=Reply)
 
 
-def read_reply(kind: ReplyKind, text: str) -> Reply:
+def read_reply(kind: type[R], text: str) -> R:
     """Read the typed reply in a model's text: bare JSON, JSON in a code fence, or JSON within prose.
 
     The last object that fits counts, since reasoning comes before the answer. A bare list is read as the one list of
@@ -245,13 +238,12 @@ def read_reply(kind: ReplyKind, text: str) -> Reply:
     Raises:
         MalformedReply: the text contains no reply of this kind.
     """
-    model = REPLIES[kind]
     problem: str | None = None
     for value in reversed(list(_values(text))):
         try:
             # A bare list is the one list of the reply.
-            key = "sections" if kind == "rewrite" else "edits"
-            return model.model_validate({key: value} if isinstance(value, list) else value)
+            key = "sections" if kind is RewriteReply else "edits"
+            return kind.model_validate({key: value} if isinstance(value, list) else value)
         except ValidationError as error:
             problem = problem or _explain(error)
     if problem is None:
