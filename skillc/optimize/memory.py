@@ -117,13 +117,8 @@ def evidence_against(proposal: Proposal, part: Flips, *, alone: bool, known: int
     """Describe the evidence against one edit of a rejected bundle; empty if there is none.
 
     An edit that broke more than it cured should be narrower. One that cured neither an unseen failure in the screen
-    nor anything on validation should be wider. The verdict of the gates counts for an edit that is `alone`.
-
-    Args:
-        proposal: with its screening.
-        part: the flips on validation associated with it.
-        alone: whether it is the only edit of its bundle.
-        known: validation examples that were measured.
+    nor anything on validation should be wider. The verdict of the gates counts for an edit that is `alone` in its
+    bundle. `part` are the flips associated with the edit, of `known` measured validation examples.
     """
     cured, broke = len(part.cured), len(part.broke)
     counts = f"cured {cured} and broke {broke} of {known} validation examples"
@@ -187,16 +182,7 @@ def with_effect(
     outcome: str,
     fates: Sequence[Mapping[str, JsonValue]],
 ) -> SearchState:
-    """Remember what a candidate changed on training cases, if it has a trial or proposals.
-
-    Args:
-        engine: the run.
-        state: the state to extend.
-        before: the skill that the candidate was made from.
-        patch: the candidate.
-        outcome: its decision, in words.
-        fates: the fates of its proposals.
-    """
+    """Remember what a candidate made from `before` changed on training cases, and how it was decided."""
     if patch.trial:
         after = patch.tried or patch.candidate
         parts = [_part(engine, before, after, shorten(patch.text, _INPUT), "", patch.trial)]

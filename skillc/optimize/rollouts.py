@@ -204,11 +204,8 @@ def is_failure(plan: Plan, outcome: Outcome) -> bool | None:
 class Prefetcher:
     """Roll out the next step's batch with the lowest priority while a gate waits for its own rollouts.
 
-    Every prefetched rollout is awaited, used or not, so that the charges of a run do not depend on timing.
-
-    Args:
-        rollouts: measures; None prefetches nothing.
-        admits: whether that many more rollouts fit under the caps at worst.
+    Every prefetched rollout is awaited, used or not, so that the charges of a run do not depend on timing. Without
+    `rollouts` nothing is prefetched; `admits` tells whether that many more rollouts fit under the caps at worst.
 
     Attributes:
         sent: prefetched rollouts so far.

@@ -105,9 +105,9 @@ class Bench:
 
     def screen(self, *proposals):
         """The proposals after their screen, whose counts the state keeps."""
-        found = asyncio.run(screen(self.engine, self.state, proposals, self.batch))
-        self.state = self.state.with_counters(screened=found.counts)
-        return found.proposals
+        screened, counts = asyncio.run(screen(self.engine, self.state, proposals, self.batch))
+        self.state = self.state.with_counters(screened=counts)
+        return screened
 
     @property
     def sent(self):

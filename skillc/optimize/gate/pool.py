@@ -334,13 +334,8 @@ def validation_order(
     """Sort examples by the incumbent's score, failures first; ties by flips, then by sha256(seed, example).
 
     A candidate that cures none of the failures can no longer be better. Examples on which the incumbent is unmeasured
-    come last, because they decide nothing.
-
-    Args:
-        examples: of the validation split.
-        score: the incumbent's, in millionths; None if unmeasured.
-        seed: the plan's.
-        flips: the earlier candidates that scored otherwise than the incumbent; the next one probably will too.
+    come last, because they decide nothing. `flips` counts the earlier candidates that scored otherwise than the
+    incumbent: the next one probably will too.
     """
 
     def key(example: Example) -> tuple[bool, int, int, bytes]:

@@ -154,10 +154,10 @@ async def _make_draft(
 ) -> StepCandidates:
     """One candidate: write drafts of whole sections from the cases, and revise the best one."""
     failed = engine.optimizer.failed
-    drafted = await draft(engine, state, [pair for part in rolled for pair in part], position)
-    state = _with_unexplained(state, drafted.unexplained)
-    if drafted.patch is not None:
-        return StepCandidates(state, (drafted.patch,))
+    patch, unexplained = await draft(engine, state, [pair for part in rolled for pair in part], position)
+    state = _with_unexplained(state, unexplained)
+    if patch is not None:
+        return StepCandidates(state, (patch,))
     missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
     return StepCandidates(state, record={"maker": "draft", "proposed": 0, "screened_out": []}, missing=missing)
 
@@ -185,16 +185,16 @@ async def _make_edits(
         state = mechanism.after_reflections(state, reflections)
         further += mechanism.proposals(state, merged, budget)
     state, merged, back = unshelve(state, [*merged, *further])
-    screened = await screen(engine, state, merged, batch)
-    state = state.with_counters(screened=screened.counts)
-    dropped = [p for p in screened.proposals if p.verdict in ("cures none", "breaks")]
+    screened, counts = await screen(engine, state, merged, batch)
+    state = state.with_counters(screened=counts)
+    dropped = [p for p in screened if p.verdict in ("cures none", "breaks")]
     # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
     bad = [p for p in dropped if not p.returned or p.broke]
     state = with_rejected(state, [RejectedEdit(wording(p.edit), p.reason) for p in bad])
-    budget = await choose_budget(engine, state, screened.proposals, budget, position)
+    budget = await choose_budget(engine, state, screened, budget, position)
     known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
-    pool = bundles(state.incumbent, screened.proposals, budget, engine.plan.optimize.candidates, known)
-    state, waits = shelve_unchosen(state, screened.proposals, [p for chosen in pool for p in chosen], aside)
+    pool = bundles(state.incumbent, screened, budget, engine.plan.optimize.candidates, known)
+    state, waits = shelve_unchosen(state, screened, [p for chosen in pool for p in chosen], aside)
     record: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
     record["fates"] = [*told, *back, *waits]
     for mechanism in engine.mechanisms:

@@ -42,12 +42,8 @@ class _Enough(Exception):  # noqa: N818
 class Bridge:
     """Rollouts of candidate texts, requested by any thread and run on the event loop.
 
-    Overlapping equal rollouts are run once; measured ones are not run again.
-
-    Args:
-        engine: after the baseline.
-        initial: the skill whose open sections the texts replace.
-        most: the most rollouts; one more halts the method.
+    The texts replace the open sections of the initial skill. Overlapping equal rollouts are run once; measured ones are
+    not run again. One rollout more than `most` halts the method.
     """
 
     def __init__(self, engine: Engine, initial: Document, most: int) -> None:

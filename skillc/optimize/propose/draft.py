@@ -90,23 +90,17 @@ class SkillDraft:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class DraftResult:
-    """The candidate of a step's drafts, if any, and the cases without a rule."""
-
-    patch: Patch | None
-    unexplained: tuple[str, ...] = ()
-
-
-async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position) -> DraftResult:
-    """Draft a candidate from the measured batch of a step.
+async def draft(
+    engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position
+) -> tuple[Patch | None, tuple[str, ...]]:
+    """Draft a candidate from the measured batch of a step, and return the cases without a rule.
 
     Raises:
         BudgetReached, PermanentFailure: from the models.
     """
     failures, rights = failures_of(engine.plan, measured), successes_of(engine.plan, measured)
     if all(example.id in state.counters.unexplained for example, _ in failures):
-        return DraftResult(None)
+        return None, ()
     # One draft is enough if each would see all failures.
     count = engine.plan.optimize.drafts if held_out(failures) else 1
     writers = [_Writer(engine, state, measured, failures, rights, position, k) for k in range(count)]
@@ -115,7 +109,7 @@ async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured]
     distinct = list({digest(each.text): each for each in reversed(written)}.values())[::-1]
     tried = await _tried(engine, state, distinct)
     if not tried:
-        return DraftResult(None)
+        return None, ()
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
     final = await writers[0].revise(best)
     trials: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
@@ -124,7 +118,7 @@ async def draft(engine: Engine, state: SearchState, measured: Sequence[Measured]
     unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
     edits = first_fitting(engine, state, final.edits) or final.edits
     patch = _patch(state, replace(final, edits=edits), trials, best.text, revised=final is not best)
-    return DraftResult(patch, unexplained)
+    return patch, unexplained
 
 
 def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried: Document, *, revised: bool) -> Patch:

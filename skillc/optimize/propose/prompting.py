@@ -130,16 +130,9 @@ class EditView:
 
 @dataclass(frozen=True, slots=True)
 class PairView:
-    """One example under the epoch's first and last skill; None is what the program withholds.
+    """One example with its answers under the epoch's first and last skill, and the feedback on the last.
 
-    Attributes:
-        tag: its name in the prompt.
-        kind: how its result changed.
-        inputs: by field name.
-        before: the first skill's answer.
-        after: the last skill's answer.
-        gold: the right answer.
-        feedback: on the last answer.
+    None is what the program withholds.
     """
 
     tag: str

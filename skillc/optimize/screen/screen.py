@@ -23,26 +23,20 @@ from skillc.outcomes import Example
 TIMES_A_TEXT_IS_SCREENED = 3
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenResult:
-    """Screened proposals, and how often each text has been screened in this run."""
-
-    proposals: tuple[Proposal, ...]
-    counts: Mapping[str, int]
-
-
 async def screen(
     engine: Engine, state: SearchState, proposals: Sequence[Proposal], batch: Sequence[Example]
-) -> ScreenResult:
-    """Screen each proposal; one without a failure to try, or with enough trials, stays unscreened.
+) -> tuple[tuple[Proposal, ...], Mapping[str, int]]:
+    """Screen each proposal, and return how often each text has been screened in this run.
+
+    A proposal without a failure to try, or with enough trials, stays unscreened.
 
     Raises:
         PermanentFailure, BudgetReached: from the models.
     """
     if engine.plan.optimize.screen == 0:
-        return ScreenResult(tuple(proposals), state.counters.screened)
+        return tuple(proposals), state.counters.screened
     found = _Screen(engine, state.incumbent, panel_of(engine, state, batch), state.counters.screened)
-    return ScreenResult(await found.of(proposals), found.counts)
+    return await found.screen(proposals), found.counts
 
 
 class _Screen:
@@ -54,7 +48,7 @@ class _Screen:
         self._size, self._own = self._optimize.screen, own_cases(self._optimize.screen)
         self.counts = dict(counts)
 
-    async def of(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
+    async def screen(self, proposals: Sequence[Proposal]) -> tuple[Proposal, ...]:
         """Return the screened proposals."""
         trials = [self._trial(proposal) for proposal in proposals]
         trials = await self._alone(trials, [self._first(trial) for trial in trials])

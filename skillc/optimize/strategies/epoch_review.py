@@ -43,20 +43,12 @@ CHANGED = ("regressed", "improved")
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedExample:
-    """One training example under two skills."""
-
-    example: Example
-    change: Change
-
-
-@dataclass(frozen=True, slots=True)
 class EpochComparison:
     """Changes of training examples between an epoch's first and its last skill, regressions first."""
 
     first: Document
     last: Document
-    pairs: tuple[ComparedExample, ...]
+    pairs: tuple[tuple[Example, Change], ...]
 
 
 async def compare_epoch(engine: Engine, first: Document, last: Document, epoch: int) -> EpochComparison:
@@ -69,21 +61,17 @@ async def compare_epoch(engine: Engine, first: Document, last: Document, epoch: 
     wanted, policy = engine.plan.optimize.slow_update_samples, engine.plan.optimize.pairs
     order = shuffled(engine.dataset.train, seed_for(engine.plan.data.seed, "slow update", epoch=epoch))
     order = order[: wanted if policy == "mixed" else SCAN * wanted]
-    pairs: list[ComparedExample] = []
+    pairs: list[tuple[Example, Change]] = []
     for start in range(0, len(order), max(1, wanted)):
         examples = order[start : start + wanted]
         engine.observer.stage("slow update", 2 * len(examples))
         await engine.rollouts.measure(first, examples, stage="slow update")
         await engine.rollouts.measure(last, examples, stage="slow update")
-        found = [
-            ComparedExample(example, change)
-            for example in examples
-            if (change := _change(engine, first, last, example))
-        ]
-        pairs += [pair for pair in found if policy == "mixed" or (pair.change in CHANGED) == (policy == "changed")]
+        found = [(example, change) for example in examples if (change := _change(engine, first, last, example))]
+        pairs += [pair for pair in found if policy == "mixed" or (pair[1] in CHANGED) == (policy == "changed")]
         if len(pairs) >= wanted:
             break
-    ordered = sorted(pairs[:wanted], key=lambda pair: ORDER.index(pair.change))
+    ordered = sorted(pairs[:wanted], key=lambda pair: ORDER.index(pair[1]))
     return EpochComparison(first, last, tuple(ordered))
 
 
@@ -156,7 +144,7 @@ async def slow_update(
         return state
     record: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
     patch = Patch((), written.document, record, f"guidance of {section.name}: {reply.guidance.strip()}")
-    batch = [pair.example for pair in compared.pairs]
+    batch = [example for example, _ in compared.pairs]
     return await settle(engine, state, [patch], batch, position, gates=gates_for(engine.plan.gates, slow=True))
 
 
@@ -164,19 +152,19 @@ def comparison_views(engine: Engine, compared: EpochComparison) -> list[PairView
     """Return the compared examples for a prompt."""
     plan, views = engine.plan, []
     limit = plan.optimize.trajectory_limit
-    for i, pair in enumerate(compared.pairs, 1):
-        before = engine.rollouts.known(compared.first, pair.example)
-        after = engine.rollouts.known(compared.last, pair.example)
+    for i, (example, change) in enumerate(compared.pairs, 1):
+        before = engine.rollouts.known(compared.first, example)
+        after = engine.rollouts.known(compared.last, example)
         if before is None or after is None:
             continue
         views.append(
             PairView(
                 tag=f"t{i}",
-                kind=pair.change,
-                inputs=visible_inputs(pair.example, limit),
+                kind=change,
+                inputs=visible_inputs(example, limit),
                 before=visible_answer(plan, before, limit),
                 after=visible_answer(plan, after, limit),
-                gold=visible_gold(plan, pair.example),
+                gold=visible_gold(plan, example),
                 feedback=visible_feedback(plan, after),
             )
         )

@@ -122,13 +122,7 @@ def _rule_of(skill: Document, edit: Edit) -> str | None:
 async def tidy_incumbent(
     engine: Engine, state: SearchState, found: Mapping[str, Support], position: Position
 ) -> SearchState:
-    """Return the state after the candidates of a tidying were decided.
-
-    Args:
-        engine: the run.
-        state: its incumbent is tidied; it is measured on validation.
-        found: the evidence for its rules.
-        position: the position in the run.
+    """Tidy the incumbent, which is measured on validation, by the evidence for its rules.
 
     Raises:
         BudgetReached: a cap does not admit a call.
