@@ -26,7 +26,7 @@ import worlds
 from binomial import interval
 from compiles import STRICT, Size, compile_in
 
-from skillc.stats.betting import wins_needed
+from skillc.stats.power import wins_needed
 
 Bools = npt.NDArray[np.bool_]
 

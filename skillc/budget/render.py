@@ -11,10 +11,10 @@ from skillc.budget.bounds import Bounds
 from skillc.budget.spend import SpendBound
 from skillc.budget.steps import method_counts, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
+from skillc.gates import units
 from skillc.gates.stages import group_fields
 from skillc.gates.units import format_duration, format_quantity
 from skillc.language.loop import OptimizePlan, SchedulePlan
-from skillc.plan import figures
 from skillc.plan.digest import plan_digest, redact_address, redact_plan
 from skillc.plan.initial import sections_of
 from skillc.plan.models import rulebook_limits
@@ -137,9 +137,9 @@ def _models(plan: Plan, bounds: Bounds) -> list[Cells]:
 def _price(price: PricePlan | None) -> str:
     if price is None:
         return "unknown price"
-    parts = [f"{figures.dollars(price.call)} a call"] if price.call else []
+    parts = [f"{units.dollars(price.call)} a call"] if price.call else []
     if price.input or price.output:
-        parts.append(f"{figures.dollars(price.input)} in, {figures.dollars(price.output)} out a million tokens")
+        parts.append(f"{units.dollars(price.input)} in, {units.dollars(price.output)} out a million tokens")
     return joined(parts) or "free"
 
 
@@ -173,7 +173,7 @@ def _data(plan: Plan, bounds: Bounds) -> list[Cells]:
     ]
     if gains := _smallest_gains(plan, bounds):
         points = " to ".join(dict.fromkeys(f"{gain * 100:.0f}" for gain in gains))
-        differing = figures.percent(DIFFERING)
+        differing = units.percent(DIFFERING)
         shown = f"a gain of {points} points in 8 of 10 runs, if two skills differ on {differing} of the examples"
         rows.append(("it shows", shown))
     rows.append(("group", data.group or "each input by itself"))
@@ -232,7 +232,7 @@ def _loop(plan: Plan, bounds: Bounds) -> list[Cells]:
     per_step = "" if optimize.accumulate == 1 else " a step"
     rewritten = "one section" if optimize.update == "rewrite_section" else "all trainable sections"
     always, rollback = optimize.accept == "always", optimize.rollback
-    below = figures.percent(float(rollback)) if always and rollback is not None else ""
+    below = units.percent(float(rollback)) if always and rollback is not None else ""
     rows = {
         "method": optimize.method,
         "steps": estimate if bounds.open_ended else f"{bounds.steps:,}",
@@ -297,8 +297,8 @@ def _budget(plan: Plan, bounds: Bounds) -> list[Cells]:
         "epochs": budget.epochs and f"{budget.epochs:,}",
         "steps": budget.steps and f"{budget.steps:,}",
         "calls": budget.calls and f"{budget.calls:,}",
-        "tokens": budget.tokens and figures.tokens(budget.tokens),
-        "cost": budget.cost is not None and figures.dollars(budget.cost),
+        "tokens": budget.tokens and units.tokens(budget.tokens),
+        "cost": budget.cost is not None and units.dollars(budget.cost),
         "time": budget.time is not None and format_duration(budget.time),
         "patience": budget.patience and f"{budget.patience:,} steps",
         "min_gain": budget.min_gain and format_quantity(budget.min_gain, ""),
@@ -313,7 +313,7 @@ def _bounds(plan: Plan, bounds: Bounds) -> list[Cells]:
     for stage in bounds.stages:
         rows.append((stage.name, *_figures(stage.bound, known=not (bounds.open_ended and stage.each_step))))
     rows.append(("all", *_figures(bounds.total, known=not bounds.open_ended)))
-    formats = {"calls": lambda value: f"{int(value):,}", "tokens": figures.tokens, "cost": figures.dollars}
+    formats = {"calls": lambda value: f"{int(value):,}", "tokens": units.tokens, "cost": units.dollars}
     if any(getattr(plan.budget, name) is not None for name in formats):
         cells: list[str] = []
         for name, format_ in formats.items():
@@ -328,7 +328,7 @@ def _figures(bound: SpendBound, *, known: bool) -> Cells:
     spends = (bound.least, bound.estimate, bound.most)
     cells = (
         [f"{spend.calls:,}" for spend in spends],
-        [figures.tokens(spend.tokens) for spend in spends],
-        [figures.dollars(spend.cost) for spend in spends],
+        [units.tokens(spend.tokens) for spend in spends],
+        [units.dollars(spend.cost) for spend in spends],
     )
     return tuple(cell if known or i < 2 else "-" for kind in cells for i, cell in enumerate(kind))

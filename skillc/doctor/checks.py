@@ -24,11 +24,11 @@ from skillc.doctor.report import Finding
 from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
+from skillc.gates import units
 from skillc.models.cache.folder import disk_used
 from skillc.models.cache.replies import DATABASE
 from skillc.models.endpoint import KEY_VARIABLES
 from skillc.models.prices import price_table
-from skillc.plan import figures
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.folder import RunFolder
 from skillc.text import counted, in_bytes, joined
@@ -203,10 +203,10 @@ def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Findin
         return Finding(_COST, "missing" if capped else "note", model.role, detail, price_hint(model))
     rates = []
     if price.input or price.output:
-        entry, reply = figures.dollars(price.input), figures.dollars(price.output)
+        entry, reply = units.dollars(price.input), units.dollars(price.output)
         rates.append(f"{entry} in, {reply} out per million tokens at most")
     if price.call:
-        rates.append(f"{figures.dollars(price.call)} a call")
+        rates.append(f"{units.dollars(price.call)} a call")
     return Finding(_COST, "ok", model.role, f"`{model.model}`: {joined(rates) or 'free'}")
 
 
@@ -215,18 +215,18 @@ def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
     bounds = estimated.bounds
     one = CallSizer(plan, bounds.sizes, bounds.prices, bounds.steps).all().rollout.estimate
     calls = counted(one.calls, "call")
-    detail = f"{_about(one)}: {calls}, {figures.tokens(one.tokens)} tokens"
+    detail = f"{_about(one)}: {calls}, {units.tokens(one.tokens)} tokens"
     yield Finding(_COST, "ok", "one rollout", detail)
     whole = bounds.estimate
-    cap = f"; the budget ends it at {figures.dollars(plan.budget.cost)}" if plan.budget.cost is not None else ""
-    detail = f"{_about(whole)}: {whole.calls:,} calls, {figures.tokens(whole.tokens)} tokens{cap}"
+    cap = f"; the budget ends it at {units.dollars(plan.budget.cost)}" if plan.budget.cost is not None else ""
+    detail = f"{_about(whole)}: {whole.calls:,} calls, {units.tokens(whole.tokens)} tokens{cap}"
     yield Finding(_COST, "ok", "a compile", detail)
 
 
 def _about(spend: Spend) -> str:
     if spend.cost is None:
         return "at an unknown price"
-    return f"about {figures.dollars(spend.cost)}" if spend.cost else "free"
+    return f"about {units.dollars(spend.cost)}" if spend.cost else "free"
 
 
 _DISK = "disk"

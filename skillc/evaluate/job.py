@@ -22,12 +22,12 @@ from skillc.document.skill import tokens
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test, unknown_looks
 from skillc.frontend import Planned
+from skillc.gates import units
 from skillc.models.backends.function import FUNCTION
 from skillc.models.backends.registry import connect
 from skillc.models.endpoint import VLLM_PROVIDERS, Endpoint
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
-from skillc.plan import figures
 from skillc.plan.digest import run_id
 from skillc.plan.initial import task_text
 from skillc.plan.lock import LookLock, ModelLock, read_lock
@@ -183,11 +183,11 @@ def check_caps(plan: Plan, bound: SpendBound) -> None:
     if budget.calls is not None and least.calls > budget.calls:
         raise _too_little("calls", f"{least.calls:,}", f"{budget.calls:,}", str(least.calls))
     if budget.tokens is not None and least.tokens > budget.tokens:
-        takes, enough = f"about {figures.tokens(about.tokens)}", figures.rounded_up(about.tokens)
-        raise _too_little("tokens", takes, figures.tokens(budget.tokens), str(enough))
+        takes, enough = f"about {units.tokens(about.tokens)}", units.rounded_up(about.tokens)
+        raise _too_little("tokens", takes, units.tokens(budget.tokens), str(enough))
     if budget.cost is not None and least.cost is not None and least.cost > budget.cost:
-        takes, cents = f"about {figures.dollars(about.cost)}", figures.cents_up(about.cost or least.cost)
-        raise _too_little("cost", takes, figures.dollars(budget.cost), cents)
+        takes, cents = f"about {units.dollars(about.cost)}", units.cents_up(about.cost or least.cost)
+        raise _too_little("cost", takes, units.dollars(budget.cost), cents)
 
 
 def _too_little(name: str, takes: str, allowed: str, enough: str) -> SkillcError:

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from skillc.evaluate.job import EvalJob, new_looks
 from skillc.evaluate.run import Evaluation, Gain, ModelScores, Score
+from skillc.gates import units
 from skillc.gates.units import format_quantity
 from skillc.outcomes import Mean
 from skillc.pipeline.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
-from skillc.plan import figures
 from skillc.plan.schema import MetricPlan
 from skillc.text import counted
 
@@ -131,8 +131,8 @@ def preview_lines(job: EvalJob) -> list[str]:
     preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
     lines = [
         f"{' x '.join(parts)}: at most {counted(most.calls, 'call')}, "
-        f"{figures.tokens(most.tokens)} tokens, {figures.dollars(most.cost)} "
-        f"(about {figures.tokens(about.tokens)}, {figures.dollars(about.cost)}){preflight}"
+        f"{units.tokens(most.tokens)} tokens, {units.dollars(most.cost)} "
+        f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
     ]
     if job.looks:
         new = new_looks(job)

@@ -15,7 +15,7 @@ from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.stages import OTHER, SMALLEST_GROUP
 from skillc.gates.terms import SkillState
 from skillc.outcomes import MICRO, Cell, Example, Scored
-from skillc.stats.betting import e_value
+from skillc.stats.power import e_value
 from skillc.stats.subsets import Confidence, Groups, Ints
 
 _NANO = 10**9

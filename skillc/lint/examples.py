@@ -15,10 +15,10 @@ from skillc.data.dataset import Dataset
 from skillc.data.problems import location_text, name_list
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
+from skillc.gates.units import percent
 from skillc.lint.rules import DataFacts, note, rule, warning
 from skillc.optimize.gate.gate import RUN, Words, example_words, words
 from skillc.outcomes import Example
-from skillc.plan.figures import percent
 from skillc.plan.schema import FieldPlan
 from skillc.text import counted, joined, shown
 

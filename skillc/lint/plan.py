@@ -10,15 +10,14 @@ from statistics import NormalDist
 from skillc.budget.spend import Least, Spend, price_hint
 from skillc.budget.steps import method_counts, step_size
 from skillc.diagnostics.diagnostic import Diagnostic
+from skillc.gates import units
 from skillc.gates.functions import multiplicity
 from skillc.gates.stages import SMALLEST_GROUP, Gate, group_fields
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Term, conjuncts, points_above, sides, walk
 from skillc.gates.units import format_quantity
 from skillc.lint.rules import PlanFacts, error, note, rule, warning
-from skillc.plan import figures
 from skillc.plan.schema import Plan
-from skillc.stats.betting import standard_errors
-from skillc.stats.power import DIFFERING, LEAST_GROUPS, chance_of_accept, inflation, null_run
+from skillc.stats.power import DIFFERING, LEAST_GROUPS, chance_of_accept, inflation, null_run, standard_errors
 
 _FEW_IN_FLIGHT = 4
 _NEGLIGIBLE = 0.005
@@ -83,15 +82,15 @@ def _sum(least: Least, measure: str) -> str:
 
 def _format(measure: str, value: int | Fraction, *, unit: bool = True) -> str:
     if measure == "cost":
-        return figures.dollars(Fraction(value))
-    text = figures.tokens(int(value)) if measure == "tokens" else f"{int(value):,}"
+        return units.dollars(Fraction(value))
+    text = units.tokens(int(value)) if measure == "tokens" else f"{int(value):,}"
     return f"{text} {measure}" if unit else text
 
 
 def _setting(measure: str, value: int | Fraction) -> str:
     if measure == "cost":
-        return f"cost = ${figures.cents_up(Fraction(value))}"
-    return f"{measure} = {figures.rounded_up(int(value)) if measure == 'tokens' else int(value)}"
+        return f"cost = ${units.cents_up(Fraction(value))}"
+    return f"{measure} = {units.rounded_up(int(value)) if measure == 'tokens' else int(value)}"
 
 
 # ---- the loop -------------------------------------------------------------------------------------
@@ -134,7 +133,7 @@ def small_groups(facts: PlanFacts) -> Iterator[Diagnostic]:
             name, size = smallest
             message = f"the smallest group of `{field}`, `{name}`, has {size} examples on validation"
             yield note(
-                "SK554", facts.at("gate", gate.name), message, f"one regression there is {figures.percent(1 / size)}"
+                "SK554", facts.at("gate", gate.name), message, f"one regression there is {units.percent(1 / size)}"
             )
 
 
@@ -172,7 +171,7 @@ def accepts_by_chance(facts: PlanFacts) -> Iterator[Diagnostic]:
         points = inflation(run, examples, float(_width(plan, plan.goal.name))) * 100
         message = (
             f"expect {run.accepts:.1f} false accepts even if none of {decisions} candidates helps: at least one in "
-            f"{figures.percent(chance)} of runs, where validation is up to {points:.0f} points too high"
+            f"{units.percent(chance)} of runs, where validation is up to {points:.0f} points too high"
         )
         yield note("SK557", at, message, hint)
 

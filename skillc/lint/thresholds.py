@@ -25,7 +25,7 @@ from skillc.gates.terms import (
 )
 from skillc.lint.rules import DataFacts, note, rule, warning
 from skillc.plan.schema import MetricPlan, Plan
-from skillc.stats.betting import e_value
+from skillc.stats.power import e_value
 from skillc.stats.subsets import SUBSETS
 from skillc.text import counted
 

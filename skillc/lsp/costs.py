@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
+from skillc.gates import units
 from skillc.language.forms import SettingKind
 from skillc.language.links import Symbol
 from skillc.lsp.workspace import Analysis, Stamp
-from skillc.plan import figures
 from skillc.text import counted, listed
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ def describe_price(costs: Costs, role: str) -> str | None:
         return "price: unknown"
     if not (price.input or price.output or price.call):
         return "price: free"
-    each = f", and {figures.dollars(price.call)} a call" if price.call else ""
-    sent, replied = figures.dollars(price.input), figures.dollars(price.output)
+    each = f", and {units.dollars(price.call)} a call" if price.call else ""
+    sent, replied = units.dollars(price.input), units.dollars(price.output)
     return f"price of a million tokens: {sent} input, {replied} output{each}"
 
 
@@ -167,11 +167,11 @@ def _share(costs: Costs, stages: Iterable[Stage]) -> str:
     part, whole = total(stage.bound.estimate for stage in stages), costs.bounds.estimate
     calls = f"about {part.calls:,} of {whole.calls:,} calls"
     if part.calls and whole.calls:
-        calls += f" ({figures.percent(part.calls / whole.calls)})"
+        calls += f" ({units.percent(part.calls / whole.calls)})"
     if part.cost is None or not whole.cost:
         return calls
-    share = figures.percent(float(part.cost / whole.cost))
-    return f"{calls} and {figures.dollars(part.cost)} of {figures.dollars(whole.cost)} ({share})"
+    share = units.percent(float(part.cost / whole.cost))
+    return f"{calls} and {units.dollars(part.cost)} of {units.dollars(whole.cost)} ({share})"
 
 
 def _table(costs: Costs) -> str:
@@ -180,8 +180,8 @@ def _table(costs: Costs) -> str:
     rows = ["| stage | calls | share | cost | share |", "|---|--:|--:|--:|--:|"]
     for stage in costs.bounds.stages:
         spent = stage.bound.estimate
-        calls = figures.percent(spent.calls / whole.calls) if whole.calls else ""
-        cost = figures.percent(float(spent.cost / whole.cost)) if spent.cost is not None and whole.cost else ""
-        rows.append(f"| {stage.name} | {spent.calls:,} | {calls} | {figures.dollars(spent.cost)} | {cost} |")
-    rows.append(f"| all | {whole.calls:,} | | {figures.dollars(whole.cost)} | |")
+        calls = units.percent(spent.calls / whole.calls) if whole.calls else ""
+        cost = units.percent(float(spent.cost / whole.cost)) if spent.cost is not None and whole.cost else ""
+        rows.append(f"| {stage.name} | {spent.calls:,} | {calls} | {units.dollars(spent.cost)} | {cost} |")
+    rows.append(f"| all | {whole.calls:,} | | {units.dollars(whole.cost)} | |")
     return f"{TABLE_HEADING}\n\n" + "\n".join(rows)

@@ -19,9 +19,9 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.diagnostics.render import printable
+from skillc.gates import units
 from skillc.language.loop import BudgetPlan
 from skillc.optimize.host import CandidateProgress, Observer
-from skillc.plan import figures
 from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
 from skillc.text import counted
 
@@ -155,8 +155,8 @@ class Progress(Observer):
         cost = "an unknown price" if spent.cost is None else f"${spent.cost / 1e9:,.2f}"
         parts = [
             f"{spent.calls:,}{_of(caps.calls, '{:,}'.format)} calls",
-            f"{figures.tokens(spent.tokens)}{_of(caps.tokens, figures.tokens)} tokens",
-            cost + _of(caps.cost, figures.dollars),
+            f"{units.tokens(spent.tokens)}{_of(caps.tokens, units.tokens)} tokens",
+            cost + _of(caps.cost, units.dollars),
         ]
         elapsed = self._time.elapsed(spent)
         if elapsed is not None and elapsed >= _MINUTE:

@@ -1,20 +1,18 @@
-"""What chance alone does: accepts to expect from candidates that are worth nothing, and gains too small to be shown.
+"""False accepts by chance, detectable gains, intervals of means, and e-values.
 
-For the accepts the candidates are taken as exchangeable with the incumbent, their means as normal: a candidate passes
-when its draw is more than `margin` standard errors of a difference above the incumbent's, which stays the same draw for
-all of them. That gives the figures of docs/design/statistics.md: 46 % and 98 % for forty candidates, 8 points at 200
-examples.
+False accepts assume candidates that are exchangeable with the incumbent, and normal means: a candidate passes if its
+draw is more than `margin` standard errors of a difference above the incumbent's draw, which is the same for all of
+them. That gives the figures of docs/design/statistics.md: 46 % and 98 % for forty candidates, 8 points at 200 examples.
 """
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
-from math import gcd, log, sqrt
+from math import gcd, log, prod, sqrt
 from statistics import NormalDist
 
 from skillc.outcomes import MICRO
@@ -32,7 +30,7 @@ LEVEL = Fraction(1, 20)
 LEAST_GROUPS = 6
 """Groups below which no test result is significant."""
 POWER = 0.8
-# The share of test examples on which two skills are taken to differ before anything was run.
+# The assumed share of test examples on which two skills differ, before any measurement.
 DIFFERING = 0.25
 
 
@@ -44,13 +42,13 @@ def _harmonic(number: int) -> float:
 
 
 def chance_of_accept(candidates: int, margin: float) -> float:
-    """The probability that at least one of some worthless candidates passes.
+    """The probability that at least one of some useless candidates passes.
 
     P = 1 - integral of phi(u) Phi(u + sqrt(2) margin)^n du, by Simpson's rule.
 
     Args:
-        candidates: how many are decided.
-        margin: what a candidate must be better by, in standard errors of a difference of two means.
+        candidates: the number of decisions.
+        margin: of a candidate over the incumbent, in standard errors of a difference of two means.
     """
     step = 2 * _REACH / _POINTS
     passed = 0.0
@@ -63,11 +61,11 @@ def chance_of_accept(candidates: int, margin: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class NullRun:
-    """What comes of a run whose candidates are all worth nothing.
+    """The expected result of a run whose candidates are all useless.
 
     Attributes:
-        accepts: how many of them are accepted on average.
-        luck: how far the last skill's mean lies above its true one where any was accepted, in standard errors.
+        accepts: the mean number of false accepts.
+        luck: the bias of the last skill's mean if any was accepted, in standard errors.
     """
 
     accepts: float
@@ -75,7 +73,7 @@ class NullRun:
 
 
 def null_run(candidates: int, margin: float) -> NullRun:
-    """A run of worthless candidates, each of which becomes the incumbent where it is accepted.
+    """Follow a run of useless candidates, each of which becomes the incumbent if accepted.
 
     The density f of the incumbent's mean is followed from candidate to candidate on a grid. A candidate, of density
     phi, is accepted with P = integral of f(u) (1 - Phi(u + sqrt(2) margin)) du, which leaves the density
@@ -83,8 +81,8 @@ def null_run(candidates: int, margin: float) -> NullRun:
     records, 1/2 + 1/3 + ... + 1/(n + 1) (Renyi, "Theorie des elements saillants d'une suite d'observations", 1962).
 
     Args:
-        candidates: how many are decided, at least 1; from 1,000 on only the first 1,000 are followed.
-        margin: what a candidate must be better by, in standard errors of a difference of two means.
+        candidates: the number of decisions, at least 1; only the first 1,000 are followed.
+        margin: of a candidate over the incumbent, in standard errors of a difference of two means.
     """
     step = 2 * _REACH / _COARSE
     grid = [-_REACH + i * step for i in range(_COARSE + 1)]
@@ -105,13 +103,13 @@ def null_run(candidates: int, margin: float) -> NullRun:
 
 
 def _between(values: Sequence[float], i: int, rest: float) -> float:
-    """The value `rest` of the way from place i down to the place before it; 0 below the first, the last above it."""
+    """Interpolate between index i and i - 1; 0 below the first index, the last value above the last."""
     here, before = (values[min(k, len(values) - 1)] if k >= 0 else 0.0 for k in (i, i - 1))
     return here * (1 - rest) + before * rest
 
 
 def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> float:
-    """The gain that the final test shows in 8 of 10 runs, in units of the goal's width; never above `differing`.
+    """The gain that the final test detects in 8 of 10 runs, in units of the goal's width; at most `differing`.
 
     g = z sqrt(s / (n + z^2)) + 1 / n with z = z(1 - alpha / 2) + z(0.8) and alpha = 0.05 / look^2. Without the last
     term it solves g = z sqrt((s - g^2) / n): a paired difference of 0/1 scores that is not 0 on a share s of the
@@ -120,24 +118,25 @@ def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> fl
     correction for continuity", Psychometrika 13, 1948).
 
     Args:
-        units: test examples; or their groups, where the examples of a group are right and wrong together.
+        units: test examples; or groups, if the examples of a group are fully dependent.
         differing: the share of the examples on which the two skills differ.
-        look: how often the test split was looked at, this time included.
+        look: the number of looks at the test split, this one included.
     """
     z = _shown_at(float(LEVEL) / look**2)
     return min(differing, z * sqrt(differing / (units + z * z)) + 1 / units)
 
 
 def inflation(run: NullRun, examples: int, width: float = 1.0) -> float:
-    """How far an accepted worthless skill lies above its true mean, at most, in units of the metric.
+    """The largest bias of the mean of a falsely accepted skill, in units of the metric.
 
-    The run's luck times the largest standard error of a mean, half the metric's width by the root of the examples.
+    It is the luck of the run times the largest standard error of a mean: half the metric's width by the root of the
+    number of examples.
     """
     return run.luck * width / 2 / sqrt(examples)
 
 
 def detectable_gain(differences: Sequence[int], sizes: Sequence[int], alpha: Fraction) -> float:
-    """The gain in goal points that a test at a level shows with 80 % power, from what was measured by group.
+    """The gain in goal points that a test detects with 80 % power, given the measured differences by group.
 
     (z(1 - alpha/2) + z(power)) times the standard error of the gain, with groups as clusters, and one step more: the
     usual normal approximation for a paired mean (Cohen, "Statistical Power Analysis", 2nd ed. 1988, section 2). A step
@@ -156,33 +155,30 @@ def detectable_gain(differences: Sequence[int], sizes: Sequence[int], alpha: Fra
 
 
 def _shown_at(level: float) -> float:
-    """How many standard errors a gain must be to be shown at a two-sided level with the usual power."""
+    """The standard errors of a gain that a two-sided test at a level detects with the usual power."""
     return _NORMAL.inv_cdf(1 - level / 2) + _NORMAL.inv_cdf(POWER)
 
 
 # ---- intervals of means ---------------------------------------------------------------------------
 
-_Z = NormalDist().inv_cdf(0.975)
+_Z = _NORMAL.inv_cdf(0.975)
 
 
 def mean_interval(
     scores: Iterable[tuple[str, Fraction]], *, low: Fraction, high: Fraction
 ) -> tuple[Fraction, Fraction] | None:
-    """The 95 % interval of a mean, by Wilson's score with as many examples as the groups are worth.
+    """The 95 % interval of a mean over groups, by Wilson's score on an effective sample size; None below two groups.
 
-    The variance of the mean is that between groups, or that of independent examples where it is larger; the effective
-    number of examples is what a share of this mean would need for it (Korn and Graubard, "Confidence intervals for
-    proportions with small expected number of positive counts estimated from survey data", Survey Methodology 24,
-    1998; Wilson, "Probable inference", JASA 22, 1927). Where all scores are the same, each group counts as one.
-    So it stays inside the range, and has a width where all examples are right.
+    The variance of the mean is that between groups, or that of independent examples if larger; the effective sample
+    size is the one at which a share has this variance (Korn and Graubard, "Confidence intervals for proportions with
+    small expected number of positive counts estimated from survey data", Survey Methodology 24, 1998; Wilson,
+    "Probable inference", JASA 22, 1927). If all scores are equal, it is the number of groups. The interval stays in the
+    range of the scores, and has a positive width even if all examples are right.
 
     Args:
-        scores: group and score of each example that was measured.
-        low: the least that a score can be.
-        high: the most.
-
-    Returns:
-        None with fewer than two groups.
+        scores: group and score of each measured example.
+        low: the least possible score.
+        high: the greatest.
     """
     width = high - low
     # Exact up to the variance: a rounding error in place of 0 would make the interval a point.
@@ -201,7 +197,64 @@ def mean_interval(
     if variance and 0 < exact < 1:
         worth = float(exact * (1 - exact) / variance)
     middle = (mean + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
-    reach = _Z / (1 + _Z**2 / worth) * math.sqrt(mean * (1 - mean) / worth + (_Z / (2 * worth)) ** 2)
+    reach = _Z / (1 + _Z**2 / worth) * sqrt(mean * (1 - mean) / worth + (_Z / (2 * worth)) ** 2)
     ends = (max(0.0, middle - reach), min(1.0, middle + reach))
     least, most = (low + Fraction(end) * width for end in ends)
     return least, most
+
+
+# ---- e-values -------------------------------------------------------------------------------------
+
+BETS = tuple(range(1, 8))
+"""The averaged bets, in eighths of the stake."""
+_WHOLE = 8
+
+
+def e_value(differences: Mapping[int, int], width: int) -> Fraction:
+    """The e-value for the claim that the mean difference of paired scores is above 0, exact.
+
+    It is the mean over the bets of the product of `1 + bet * difference / width`. A bet gains nothing on average if the
+    mean difference is at most 0 (Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting",
+    JRSS B 86, 2024), and neither does the average of several bets, which needs no guess of the effect (Gruenwald, de
+    Heide and Koolen, "Safe testing", JRSS B 86, 2024). On right and wrong answers only the discordant pairs count, as
+    in McNemar's test.
+
+    It never falls when a difference grows, and does not depend on the order of the pairs. Gates read the incumbent's
+    failures first, so they stop only when no completion of the whole split changes the answer.
+
+    Args:
+        differences: the count of each difference; ties change nothing.
+        width: the largest possible absolute difference.
+    """
+    moved = {difference: count for difference, count in differences.items() if difference and count}
+    unit = gcd(width, *moved)
+    if not unit:
+        return Fraction(1)
+    scale = _WHOLE * (width // unit)
+    paid = (prod((scale + bet * (each // unit)) ** count for each, count in moved.items()) for bet in BETS)
+    return Fraction(sum(paid), len(BETS) * scale ** sum(moved.values()))
+
+
+def wins_needed(discordant: int, threshold: Fraction) -> int | None:
+    """The improved discordant pairs that an e-value needs to reach a threshold; None if all are too few."""
+    low, high = -1, discordant
+    if e_value({1: discordant}, 1) < threshold:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if e_value({1: middle, -1: discordant - middle}, 1) >= threshold:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def standard_errors(discordant: int, threshold: Fraction) -> float:
+    """The mean difference at which the e-value reaches a threshold, in standard errors.
+
+    Under the null the wins among n discordant pairs are binomial, so the standard error of wins minus losses is the
+    root of n. If no number of wins reaches the threshold, n + 1 counts.
+    """
+    wins = wins_needed(discordant, threshold)
+    wins = discordant + 1 if wins is None else wins
+    return (2 * wins - discordant) / max(1.0, sqrt(discordant))

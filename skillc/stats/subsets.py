@@ -1,7 +1,7 @@
-"""Random subsets of groups: the one source of chance in `confidence()` and in the verdict.
+"""Random subsets of groups, the only source of chance in `confidence()` and in the verdict.
 
-The test is the random-subset method of Hartigan, "Using subsample values as typical values", JASA 64 (1969). Where
-there are no more non-empty subsets than were asked for, all of them are taken, and the test is exact.
+The test is the random-subset method of Hartigan, "Using subsample values as typical values", JASA 64 (1969). If no more
+non-empty subsets exist than requested, all are used, and the test is exact.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def subset_sums(columns: Sequence[Sequence[int]], count: int, seed: bytes) -> np
 
     Args:
         columns: one or more lists of an integer per group.
-        count: how many subsets to draw; fewer are used where fewer are possible.
-        seed: which ones.
+        count: the number of subsets to draw, or all if fewer exist.
+        seed: determines the subsets.
 
     Raises:
         SkillcError: the sums pass 2**62, where they would no longer be exact.
@@ -41,13 +41,13 @@ def subset_sums(columns: Sequence[Sequence[int]], count: int, seed: bytes) -> np
 
 
 class RunningSums:
-    """Sums over the subsets for columns that change a little at a time: only groups that changed are added again.
+    """Sums over the subsets that are updated incrementally: only changed groups are added again.
 
     Args:
-        columns: how many columns there are.
+        columns: the number of columns.
         groups: integers of each.
-        count: how many subsets to draw; fewer are used where fewer are possible.
-        seed: which ones.
+        count: the number of subsets to draw, or all if fewer exist.
+        seed: determines the subsets.
     """
 
     def __init__(self, columns: int, groups: int, count: int, seed: bytes) -> None:
@@ -56,7 +56,7 @@ class RunningSums:
         self._sums = np.zeros((columns, _size(groups, count)), dtype=np.int64)
 
     def at(self, columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """The sum of each column over each subset, exact. Shape (columns, subsets that are not empty).
+        """The exact sum of each column over each subset. Shape (columns, non-empty subsets).
 
         Raises:
             SkillcError: the sums pass 2**62, where they would no longer be exact.
@@ -74,7 +74,7 @@ class RunningSums:
 
 
 def _check_exact(columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> None:
-    """Python's integers where 64 bits might not do."""
+    """Compare in Python's integers if 64 bits might not suffice."""
     for values in columns:
         if isinstance(values, np.ndarray) and values.dtype == np.int64:
             most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -89,7 +89,7 @@ def _check_exact(columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> None:
 
 @lru_cache(maxsize=4)
 def _not_empty(groups: int, count: int, seed: bytes) -> npt.NDArray[np.bool_]:
-    """Which of the subsets hold a group."""
+    """Which subsets contain a group."""
     seen = np.zeros(_size(groups, count), dtype=np.uint8)
     for eight in _some_eights(groups, count, seed, range(-(-groups // 8))):
         seen |= eight
@@ -97,7 +97,7 @@ def _not_empty(groups: int, count: int, seed: bytes) -> npt.NDArray[np.bool_]:
 
 
 def _size(groups: int, count: int) -> int:
-    """How many subsets are drawn, empty ones included."""
+    """The number of subsets, empty ones included."""
     return 2**groups if _all_of_them(groups, count) else count
 
 
@@ -106,7 +106,7 @@ def _all_of_them(groups: int, count: int) -> bool:
 
 
 def _some_eights(groups: int, count: int, seed: bytes, which: Sequence[int]) -> Iterator[Bytes]:
-    """For some eights of the groups, a byte per subset that says which of them it holds."""
+    """For some eights of the groups, one byte per subset with the groups that it contains."""
     if _all_of_them(groups, count):
         every = np.arange(2**groups)
         yield from ((every >> 8 * i & 255).astype(np.uint8) for i in which)
@@ -123,14 +123,14 @@ def _kept(groups: int, count: int, seed: bytes) -> tuple[Bytes, ...]:
 
 
 def _drawn(eight: int, groups: int, count: int, seed: bytes) -> Bytes:
-    """The bits are those of SHAKE-256, so they are the same on every machine and with every version of numpy."""
+    """Bits of SHAKE-256, the same on every machine and with every version of numpy."""
     first = 8 * eight
     stream = hashlib.shake_256(seed + first.to_bytes(4, "big")).digest(count)
     mask = (1 << min(8, groups - first)) - 1
     return np.frombuffer(stream, dtype=np.uint8) & np.uint8(mask)
 
 
-# Exact integers: 64 bits where all sums fit, else Python's own.
+# Exact integers: 64 bits if all sums fit, else Python's.
 Ints = npt.NDArray[Any]
 
 
@@ -139,8 +139,8 @@ class Groups:
     """A partition of some of the examples.
 
     Attributes:
-        order: indices of the examples, group after group.
-        starts: where in `order` each group begins.
+        order: indices of the examples by group.
+        starts: the start of each group in `order`.
         sizes: examples of each group.
     """
 
@@ -150,7 +150,7 @@ class Groups:
 
     @classmethod
     def of(cls, members: Iterable[list[int]]) -> Groups:
-        """From the indices of each group's examples; no group is empty."""
+        """Build the partition from the indices of each group; no group is empty."""
         groups = list(members)
         sizes = tuple(len(group) for group in groups)
         order = np.array([i for group in groups for i in group], dtype=np.intp)
@@ -158,7 +158,7 @@ class Groups:
         return cls(order, starts, sizes)
 
     def sums(self, values: Ints) -> Ints:
-        """The sum over each group of a value per example; in integers, so the order does not matter."""
+        """The sum of a value per example over each group, in exact integers."""
         if not self.sizes:
             return values[:0]
         if len(self.sizes) == len(values):
@@ -174,11 +174,11 @@ def _p_values(sums: Ints) -> list[Fraction]:
 
 
 class Confidence:
-    """1 - p under every completion of what is not measured yet, as differences become known.
+    """Bounds of 1 - p over every completion of the missing measurements.
 
     Args:
-        groups: split groups that are compared.
-        seed: fixes the subsets.
+        groups: the number of split groups.
+        seed: determines the subsets.
     """
 
     def __init__(self, groups: int, seed: int) -> None:
@@ -186,10 +186,10 @@ class Confidence:
         self._sums = RunningSums(2, groups, SUBSETS, drawn) if groups else None
 
     def bounds(self, low: Ints, high: Ints, *, multiplicity: int = 1) -> tuple[Fraction, Fraction]:
-        """The least and the greatest confidence by what is known.
+        """The least and the greatest confidence.
 
         Args:
-            low: the least difference that each split group can have, in millionths.
+            low: the least possible difference of each split group, in millionths.
             high: the greatest.
             multiplicity: the number of decisions that share the error; p is multiplied by it (Bonferroni).
         """

@@ -30,7 +30,7 @@ VerdictWord = Literal["improved", "no significant gain", "worse", "unverified"]
 
 @dataclass(frozen=True, slots=True)
 class PairedScore:
-    """One sample of one test example under both skills, in millionths of the goal; None where it was not measured."""
+    """One sample of a test example under both skills, in millionths of the goal; None if not measured."""
 
     group: str
     initial: int | None
@@ -39,18 +39,18 @@ class PairedScore:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What may be said of a compile.
+    """The verdict on a compile.
 
     Attributes:
-        reason: why it is no more than that, or empty.
-        gain: mean difference over the pairs that were measured, in goal points.
-        interval: at level 1 - alpha; it leaves out 0 exactly when the verdict is `improved` or `worse`.
+        reason: why it is not better, or empty.
+        gain: mean difference over the measured pairs, in goal points.
+        interval: at level 1 - alpha; it excludes 0 exactly if the verdict is `improved` or `worse`.
         p: two-sided.
-        n: examples' worth of pairs that were measured: their number by the samples of an example.
+        n: measured pairs divided by the samples of an example.
         groups: split groups among them.
-        look: how often this test split has been looked at.
+        look: the number of looks at this test split.
         alpha: the level of this look, 0.05 / look².
-        detectable: the smallest gain that this test would have shown with 80 % power.
+        detectable: the smallest gain that this test detects with 80 % power.
     """
 
     verdict: VerdictWord
@@ -66,7 +66,7 @@ class Verdict:
 
 
 def without_test(reason: str, *, same: bool = False, look: int = 0) -> Verdict:
-    """The verdict where nothing was tested: `unverified`, or no gain where the best skill is the initial one."""
+    """The verdict without a test: `unverified`, or no gain if the best skill is the initial one."""
     if same:
         return Verdict("no significant gain", reason, gain=Fraction(0), look=max(0, look - 1))
     return Verdict("unverified", reason)
@@ -77,15 +77,15 @@ def judge(
 ) -> Verdict:
     """The verdict on a whole test split.
 
-    Each group's difference is the sum over its pairs, so it is `samples` times the sum of the means over samples: no
-    p-value, interval or gain can tell the two apart.
+    The difference of a group is the sum over its pairs, `samples` times the sum of the means over samples, which gives
+    the same p-value, interval and gain.
 
     Args:
         pairs: one per test example and sample.
-        low: the least the goal can be, which stands for what was not measured.
-        high: the most, likewise.
-        look: how often this split has been looked at, this time included, from 1.
-        seed: the plan's; fixes the subsets.
+        low: the least possible goal, assumed for missing measurements.
+        high: the greatest, likewise.
+        look: the number of looks at this split, this one included.
+        seed: of the plan; determines the subsets.
         samples: pairs of one example.
     """
     alpha = LEVEL / (look * look)
@@ -120,11 +120,10 @@ def judge(
 
 
 class _Sums:
-    """Differences over random subsets of the groups, and what follows from them.
+    """Sums of differences over random subsets of the groups, with the p-values and the interval.
 
-    `worst` and `best` are the differences with what was not measured at its worst and at its best, `exact` those over
-    the `sizes` pairs of each group that were measured. p never rises in any difference, so the two extremes speak for
-    every completion.
+    `worst` and `best` are the differences with missing measurements at their worst and best, `exact` those over the
+    `sizes` measured pairs of each group. p never rises with a difference, so the extremes bound every completion.
     """
 
     def __init__(
@@ -151,7 +150,7 @@ class _Sums:
 
     @property
     def word(self) -> VerdictWord:
-        """One-sided at alpha / 2 on either side; `unverified` where completions differ."""
+        """One-sided tests at alpha / 2 on either side; `unverified` if completions differ."""
         if self._up(self._worst) <= self._half:
             return "improved"
         if self._down(self._best) <= self._half:
@@ -161,20 +160,20 @@ class _Sums:
 
     @property
     def p(self) -> Fraction:
-        """Two-sided, over what was measured."""
+        """Two-sided, over the measured pairs."""
         return min(Fraction(1), 2 * min(self._up(self._exact), self._down(self._exact)))
 
     def interval(self, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
-        """Order statistics of the subsets' means: it leaves out 0 exactly when p is at most alpha.
+        """Order statistics of the subsets' means; excludes 0 exactly if p is at most alpha.
 
-        Where there are too few subsets for this alpha, nothing between `least` and `most` is ruled out.
+        With too few subsets for this alpha it is the whole range from `least` to `most`.
         """
         import numpy as np
 
         rank = math.floor(self._half * (self._count + 1))
         if rank == 0:
             return least, most
-        # A subset without a measured pair sums to 0, and says so.
+        # A subset without a measured pair has the mean 0.
         sizes = np.maximum(self._sizes, 1)
         order = np.argsort(self._exact / sizes, kind="stable")
         ends = (order[rank - 1], order[self._count - rank])
@@ -185,7 +184,7 @@ class _Sums:
 def _differences(
     pairs: Sequence[PairedScore], names: Sequence[str], low: Fraction, high: Fraction
 ) -> tuple[list[int], list[int]]:
-    """Best minus initial by group, with what was not measured at its worst and at its best."""
+    """Best minus initial by group, with missing measurements at their worst and at their best."""
     floor, ceiling = round(low * MICRO), round(high * MICRO)
     worst, best = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for pair in pairs:

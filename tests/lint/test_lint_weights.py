@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from lint_samples import SIDES, found, numbered, write
 
-from skillc.stats.betting import e_value
+from skillc.stats.power import e_value
 from skillc.stats.subsets import Confidence
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.stats.betting import BETS, e_value, standard_errors, wins_needed
+from skillc.stats.power import BETS, e_value, standard_errors, wins_needed
 
 moves = st.lists(st.integers(-6, 6), max_size=12)
 

@@ -8,8 +8,8 @@ from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 
 from skillc.budget.bounds import bounds
 from skillc.budget.render import as_json, as_text, table
+from skillc.gates import units
 from skillc.lint.rules import PlanFacts, lint
-from skillc.plan import figures
 from skillc.plan.schema import RequirePlan, TypePlan
 
 
@@ -118,20 +118,20 @@ def test_types_are_written_as_in_a_program():
 @pytest.mark.parametrize(
     ("shown", "expected"),
     [
-        (figures.tokens(950), "950"),
-        (figures.tokens(12_345), "12.3k"),
-        (figures.tokens(999_960), "1,000k"),
-        (figures.tokens(1_234_567), "1.2M"),
-        (figures.dollars(Fraction(0)), "$0"),
-        (figures.dollars(Fraction(12345, 10)), "$1,234.50"),
-        (figures.dollars(Fraction(42, 10_000)), "$0.0042"),
-        (figures.dollars(Fraction(1, 10**6)), "<$0.0001"),
-        (figures.dollars(None), "?"),
-        (figures.rounded_up(12_345), 13_000),
-        (figures.rounded_up(7), 7),
-        (figures.cents_up(Fraction("0.421")), "0.43"),
-        (figures.cents_up(Fraction(3)), "3"),
-        (figures.cents_up(Fraction(1, 10**9)), "0.01"),
+        (units.tokens(950), "950"),
+        (units.tokens(12_345), "12.3k"),
+        (units.tokens(999_960), "1,000k"),
+        (units.tokens(1_234_567), "1.2M"),
+        (units.dollars(Fraction(0)), "$0"),
+        (units.dollars(Fraction(12345, 10)), "$1,234.50"),
+        (units.dollars(Fraction(42, 10_000)), "$0.0042"),
+        (units.dollars(Fraction(1, 10**6)), "<$0.0001"),
+        (units.dollars(None), "?"),
+        (units.rounded_up(12_345), 13_000),
+        (units.rounded_up(7), 7),
+        (units.cents_up(Fraction("0.421")), "0.43"),
+        (units.cents_up(Fraction(3)), "3"),
+        (units.cents_up(Fraction(1, 10**9)), "0.01"),
     ],
 )
 def test_figures(shown, expected):
