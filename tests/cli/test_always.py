@@ -14,7 +14,7 @@ def run(shop, optimize, *options):
 
 
 def test_accept_always_with_rollback(shop):
-    summary, history, shown = run(shop, "accept = always; rollback = 0%", "--set", "budget.steps=6")
+    summary, history, shown = run(shop, "accept = always; rollback = 0%", "--set", "budget.steps=4")
     results = [line["result"] for line in history]
     assert "reject" not in results
     assert len(history) == summary["decisions"]

@@ -39,7 +39,7 @@ COMMAND = f"""model target = "exec/reader" {{
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
-def written(folder: Path, program: str, count: int = 40) -> Path:
+def written(folder: Path, program: str, count: int = 20) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "things.skill").write_text(program)
     (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in list(rows())[:count]))
