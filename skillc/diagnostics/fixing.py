@@ -129,7 +129,7 @@ def _inserted(fixes: Iterable[Fix], source: Source) -> list[Span]:
 
 
 def _is_harmless(before: HasDiagnostics, after: HasDiagnostics, name: str, inserted: Sequence[Span]) -> bool:
-    """Whether the fixes in the file of this name caused no errors.
+    """Return whether the fixes in the file of this name caused no errors.
 
     A fix may reveal errors in a statement that could not be parsed before. But there must be no more syntax errors
     than before, and no new error in an inserted text.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from skillc.diagnostics.codes.code import Code
-from skillc.diagnostics.codes.samples import program
+from skillc.diagnostics.codes.code import Code, program
 
 _SOURCE = 'source = "trivia.jsonl"'
 _RULES = "trainable section rules"

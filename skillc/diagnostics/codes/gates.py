@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code, Phase
-from skillc.diagnostics.codes.samples import program, trivia
+from skillc.diagnostics.codes.code import Code, Phase, program, trivia
 
 _BETTER = "gate better = candidate.correct > incumbent.correct"
 

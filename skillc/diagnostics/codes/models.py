@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code
-from skillc.diagnostics.codes.samples import program, trivia
+from skillc.diagnostics.codes.code import Code, program, trivia
 
 _TARGET = 'model target    = "rulebook/v1"'
 _OPTIMIZER = 'model optimizer = "rulebook/v1"'

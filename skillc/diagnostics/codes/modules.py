@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code
-from skillc.diagnostics.codes.samples import program
+from skillc.diagnostics.codes.code import Code, program
 
 _GATES = program(use="use std.gates", gate="gates.strict(correct)")
 _USE = 'use "./lab.skill" as lab'

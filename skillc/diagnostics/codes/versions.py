@@ -2,8 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from skillc.diagnostics.codes.code import Code
-from skillc.diagnostics.codes.samples import EARLIER, files_beside, later_version
+
+_EARLIER = """language 1
+task {
+  input  ticket: text
+  output team: "billing" | "shipping" | "sales"
+  output reply: text
+}
+skill route {
+  about = "Route a ticket."
+  frozen section role = "You route support tickets."
+  trainable section rules { limit = 600 tokens }
+}
+model target    = "rulebook/v1"
+model optimizer = "rulebook/v1"
+data     { source = "tickets.jsonl"; group = shop; field shop: text; seed = 3 }
+optimize { samples = 2; sees = [feedback] }
+budget   { epochs = 2; cost = $2 }
+goal    correct = exact_match(team)
+metric  brief   = clamp(1 - tokens(reply) / 50 tokens, 0, 1)
+require able    = initial.correct >= 10%
+gate    better  = candidate.correct > incumbent.correct
+gate    safe    = regressed(correct) <= 10%
+"""
+
+_CHANGES: Mapping[int, tuple[tuple[str, str], ...]] = {
+    701: (("gate    safe    = regressed(correct) <= 10%\n", ""),),
+    702: (("<= 10%", "<= 15%"),),
+    703: (("regressed(correct)", "regressed(brief)"),),
+    704: (("require able    = initial.correct >= 10%\n", ""),),
+    705: ((">= 10%", ">= 5%"),),
+    706: (("initial.correct", "initial.brief"),),
+    707: (("samples = 2;", "samples = 2; accept = always;"),),
+    708: (("samples = 2; ", ""),),
+    709: (("epochs = 2", "epochs = 3"),),
+    710: (("limit = 600", "limit = 900"),),
+    711: (("[feedback]", "[gold, feedback]"),),
+    712: (("goal    correct", "metric  correct"), ("metric  brief", "goal    brief")),
+    713: (("exact_match(team)", "max(exact_match(team), brief)"),),
+    714: (("seed = 3", "seed = 4"),),
+    715: (("group = shop; ", ""),),
+    716: (("  output reply: text\n", ""), ("tokens(reply)", "tokens(ticket)")),
+    717: (("output reply: text", "output reply: text | none"),),
+    718: ((' | "sales"', ""),),
+    719: (("input  ticket: text", "input  ticket: text\n  input  product: text"),),
+    720: (("input  ticket: text", "input  ticket: list[text]"),),
+    721: (("support tickets", "tickets"),),
+    722: (("frozen section role", "trainable section role"),),
+    732: ((' | "sales"', ' | "sales" | "returns"'),),
+    734: (('model target    = "rulebook/v1"', 'model target    = "openai/gpt-5.5-mini"'),),
+}
+
+_ROW = '{{"ticket": "ticket number {i}", "team": "{team}", "reply": "thanks", "shop": "s{shop}", "product": "lamp"}}\n'
+
 
 _PROOF = (
     "Whether one expression is at least as strict as another is proved: for changed constants, a removed part of an "
@@ -12,9 +66,17 @@ _PROOF = (
 
 
 def _version(number: int, title: str, explanation: str) -> Code:
-    code = f"SK{number}"
-    bad = later_version(code)
-    return Code(number, title, explanation, bad, EARLIER if bad else "", files_beside(code))
+    """Build a code whose example is `_EARLIER` with changes; without changes it has none."""
+    if number not in _CHANGES:
+        return Code(number, title, explanation)
+    bad = _EARLIER
+    for old, new in _CHANGES[number]:
+        if bad.count(old) != 1:
+            raise ValueError(f"the change `{old}` of SK{number} does not occur exactly once")
+        bad = bad.replace(old, new)
+    rows = (_ROW.format(i=i, team=("billing", "shipping")[i % 2], shop=i % 20) for i in range(60))
+    files = {"earlier.skill": _EARLIER, "tickets.jsonl": "".join(rows)}
+    return Code(number, title, explanation, bad, _EARLIER, files)
 
 
 CODES: tuple[Code, ...] = (

@@ -108,20 +108,20 @@ class ErrorContext:
         return self.failure.opened[-1].kind if self.failure.opened else ""
 
     def ahead(self, count: int = 1) -> str:
-        """The characters that begin at the failure."""
+        """Return the characters that begin at the failure."""
         return self.draft.text[self.start : self.start + count]
 
     def behind(self, count: int = 1) -> str:
-        """The characters that end at the failure."""
+        """Return the characters that end at the failure."""
         return self.draft.text[max(0, self.start - count) : self.start]
 
     def first_on_line(self) -> bool:
-        """Whether there is only space on the line before the failure."""
+        """Return whether only spaces precede the failure on its line."""
         text = self.draft.text
         return not text[text.rfind("\n", 0, self.start) + 1 : self.start].strip()
 
     def label(self, start: int, end: int, text: str = "") -> Label:
-        """A label for a range of the draft."""
+        """Return a label for a range of the draft."""
         return Label(self.draft.source, self.draft.span(start, end), text)
 
     def mistake(
