@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.cli import skillc
-from skillc.diagnostics.codes.samples import program as trivia_program
-from skillc.diagnostics.codes.samples import trivia
+from skillc.diagnostics.codes.code import program as trivia_program
+from skillc.diagnostics.codes.code import trivia
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.diagnostics.fixing import fix
 from skillc.diagnostics.suppress import apply_suppressions

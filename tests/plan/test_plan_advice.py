@@ -11,7 +11,7 @@ from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 from skillc.budget.bounds import bounds
 from skillc.budget.spend import Sizes
 from skillc.diagnostics.codes import CODES
-from skillc.diagnostics.codes.samples import program, trivia
+from skillc.diagnostics.codes.code import program, trivia
 from skillc.diagnostics.diagnostic import Severity
 from skillc.frontend import estimate, plan_file
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Operation, StateTerm, WordTerm

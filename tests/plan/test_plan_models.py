@@ -8,7 +8,7 @@ import pytest
 from plan_samples import plan
 
 from skillc.budget.spend import one_call
-from skillc.diagnostics.codes.samples import program
+from skillc.diagnostics.codes.code import program
 from skillc.errors import SkillcError
 from skillc.frontend import check
 from skillc.plan.digest import plan_digest, run_id, run_parts
