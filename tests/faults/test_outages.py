@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import sys
-import threading
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def nursery():
 def program(down="1 s"):
     from conftest_cli import PROGRAM
 
-    text = PROGRAM.replace("epochs = 2", "steps = 3")
+    text = PROGRAM.replace("epochs = 2", "steps = 2")
     text = text.replace('target    = "rulebook/v1"', f"target = {TARGET}").replace("1 s", down)
     return text.replace('optimizer = "rulebook/v1"', f"optimizer = {OPTIMIZER}")
 
@@ -155,7 +155,10 @@ def test_calls_wait_for_a_server_that_comes_back(nursery, tmp_path, whole):
         target.dies = dying_at(moment(whole[0], "gate"))
         start(nursery, folder, target, optimizer)
         assert target.died.wait(60)
-        threading.Event().wait(1.5)
+        for _ in range(600):
+            if "cannot be reached" in told(folder)[0]:
+                break
+            time.sleep(0.02)
         with target.revived() as again:
             assert nursery.wait() == 0, told(folder)
         assert paid_of(folder) <= target.total + again.total + optimizer.total + LOST
