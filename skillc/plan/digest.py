@@ -1,4 +1,4 @@
-"""Hashes of a plan: the same for the same meaning, whatever the layout, the comments and the order without meaning."""
+"""Digests of a plan, independent of layout, comments and irrelevant order."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from skillc.json_values import digest, fields_of
 from skillc.language.loop import BUDGET
 from skillc.plan.schema import Plan
 
-# Names of query parameters that hold a secret.
+# Names of secret query parameters.
 SECRET_NAME = re.compile(r"key|token|secret|sig|pass|auth|code", re.IGNORECASE)
 
 
 def redact_address(url: str) -> str:
-    """The address without its secrets; one that holds none stays as it was written."""
+    """Remove secrets from an address."""
     if not any(sign in url for sign in "@?#"):
         return url
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
     except ValueError:
         return "***"
-    told = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not SECRET_NAME.search(pair[0])]
-    bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, urlencode(told), ""))
+    public = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not SECRET_NAME.search(pair[0])]
+    bare = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, urlencode(public), ""))
     return bare if "://" in url else bare.removeprefix("//")
 
 
 def redact_plan(plan: Plan) -> Plan:
-    """The plan with the addresses of its models as they may be shown."""
+    """Remove secrets from the addresses of the models."""
     models = {
         role: model if model.base_url is None else model.model_copy(update={"base_url": redact_address(model.base_url)})
         for role, model in plan.models.items()
@@ -39,21 +39,18 @@ def redact_plan(plan: Plan) -> Plan:
 # Raise it when the same program decides differently: a run recorded before then starts anew.
 DECISION_VERSION = "6"
 
-# How calls are paced and repeated, which no outcome depends on.
+# Pacing and retries of calls, which change no outcome.
 RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
 _NOT_SENT = ("key_env", "pacing")
-# Where and how fast a server runs, which changes no reply.
+# Location and speed of a server, which change no reply.
 SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "tensor_parallel", "data_parallel"})
 _PATHS = ("source", "train", "validation", "test")
-# What happens to a finished skill. No decision depends on it, so a refused skill can be delivered without a new run.
+# The condition of delivery changes no decision, so a rejected skill can be delivered without a new run.
 _AFTERWARDS = "required_verdict"
 
 
 def plan_digest(plan: Plan) -> str:
-    """Hex sha256 of the whole plan, caps included, `required_verdict` excluded.
-
-    A gate counts by its meaning, not by how it was written.
-    """
+    """Hex sha256 of the whole plan, caps included, `required_verdict` and the notation of gates excluded."""
     return digest({"skillc": "plan/1", "plan": _meaning(redact_plan(plan))})
 
 
@@ -65,10 +62,10 @@ def run_parts(
     decision_version: str,
     model_sources: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """Hex digest of each thing that a run's decisions depend on, by the name that a user knows it under.
+    """Hex digest of each input of a run's decisions, by its name for users.
 
-    Not in them: caps that only truncate, concurrency, rates, timeouts, retries of calls, display, secrets, and the
-    paths of data whose content `data_digest` names (docs/design/resume.md).
+    They exclude caps that only truncate, concurrency, rates, timeouts, retries of calls, display, secrets, and the
+    paths of data, whose content is in `data_digest` (docs/design/resume.md).
 
     Args:
         plan: the program.
@@ -96,7 +93,7 @@ def run_parts(
 
 
 def run_id(parts: Mapping[str, str]) -> str:
-    """Hex sha256 that names a run, of what `run_parts` gives."""
+    """The id of a run: hex sha256 of its `run_parts`."""
     return digest({"run/1": dict(parts)})
 
 
@@ -109,7 +106,7 @@ def _meaning(plan: Plan) -> dict[str, object]:
 
 
 def _sent(model: dict[str, object]) -> dict[str, object]:
-    """What of a model's settings reaches the endpoint, or names it."""
+    """The settings of a model that reach the endpoint, or identify it."""
     parameters = model["parameters"]
     assert isinstance(parameters, dict)
     kept = {name: value for name, value in model.items() if name not in _NOT_SENT}

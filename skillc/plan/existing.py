@@ -1,4 +1,4 @@
-"""A SKILL.md that exists, as the skill of a new program: what becomes rules, what stays text, what is left out."""
+"""Read an existing SKILL.md as the skill of a new program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 from skillc.diagnostics.suggest import suggest
 from skillc.document.markdown import lines_of, prose
-from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title
+from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title, title_of
 from skillc.document.skill_md import PREAMBLE, from_skill_md, other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import close_fence
@@ -19,9 +19,9 @@ from skillc.syntax.files import read_source
 from skillc.syntax.literals import quote
 from skillc.text import counted, listed
 
-# The keys of the Agent Skills specification beside `name` and `description`; validators refuse others.
+# The optional keys of the Agent Skills specification; validators reject others.
 SPEC_KEYS = ("license", "compatibility", "metadata", "allowed-tools")
-# The limit of a section in a new program: what a language model's whole text takes, with room to grow.
+# The least limit of a section in a new program, with room for a model's whole text.
 WHOLE_TEXT = 1_500
 _STEP = 500
 
@@ -31,8 +31,8 @@ class ExistingSection:
     """A section as the program declares it.
 
     Attributes:
-        shown: its heading as the author wrote it, for messages.
-        why: why it is frozen or trainable, in words.
+        shown: its original heading, for messages.
+        why: why it is frozen, or the number of its rules.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Existing:
     """A skill to start from.
 
     Attributes:
-        name: as the language writes it; "" where the file has none that fits.
+        name: in the spelling of the language; empty if the file has no valid one.
         about: the description, on one line.
-        title: the first heading; None where the name makes it.
+        title: the first heading; None if it follows from the name.
         frontmatter: further keys, as YAML.
         kept: names of these keys.
-        left_out: what the compiled SKILL.md will lack, in words.
+        left_out: descriptions of what the compiled SKILL.md will lack.
     """
 
     name: str
@@ -73,10 +73,10 @@ def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
 
     Args:
         path: the file or its folder.
-        freeze: headings of sections that nothing may change.
+        freeze: headings of sections to freeze.
 
     Raises:
-        SkillcError: the file cannot be read, or has no section of such a heading.
+        SkillcError: the file cannot be read, or has no section with such a heading.
     """
     file = path / "SKILL.md" if path.is_dir() else path
     document = from_skill_md(read_source(file).text)
@@ -105,14 +105,12 @@ def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
 
 
 def _title(title: str | None, before: str, after: str) -> str | None:
-    """The first heading, also where it was made from a name that the program cannot write."""
-    from skillc.document.skill import title_of
-
+    """The first heading, also if it was made from a name that the program cannot write."""
     return title_of(before) if title is None and title_of(before) != title_of(after) else title
 
 
 def _beside(file: Path) -> list[str]:
-    """Other files of the skill's folder; only where the file is called as a skill's file is."""
+    """Other folders of the skill; only if the file is named `SKILL.md`."""
     if file.name != "SKILL.md":
         return []
     known = ("references", "scripts", "assets")
@@ -127,14 +125,14 @@ def _named(title: str, sections: Sequence[Section]) -> str:
     titles = [section_title(section) or section.name for section in sections]
     near = suggest(title, titles)
     raise SkillcError(
-        f"there is no section `{title}`",
+        f"the skill has no section `{title}`",
         hint=f"did you mean `{near}`?" if near else f"sections: {listed(titles) or 'none'}",
     )
 
 
 def _section(section: Section, frozen: bool) -> ExistingSection:
     text, why = section.text, _no_rules(section)
-    # An open fence ends with the file; in a program it would swallow the sections behind.
+    # An open fence ends with the file; in a program it would include the following sections.
     text = close_fence(text)
     shown = section_title(section) or "the text above the first `## ` heading"
     if frozen or why:
@@ -148,7 +146,7 @@ def _section(section: Section, frozen: bool) -> ExistingSection:
 
 
 def _no_rules(section: Section) -> str | None:
-    """Why a text stays as it is; None where it is a list, with some paragraphs, which rules keep to the letter."""
+    """Why a text stays text; None if it is a list, perhaps with paragraphs, that rules reproduce exactly."""
     if section.name == PREAMBLE and section.title == "":
         return "it has no heading"
     made = document_of("x", "", [(section.name, "trainable", section.text, None)]).sections[0]
@@ -162,11 +160,11 @@ def _no_rules(section: Section) -> str | None:
         return "its numbers are not 1., 2., 3. and so on"
     if len(lines) < len([line for line in lines_of(section.text) if line.strip()]):
         return "it contains code between its lines"
-    return "as rules it would look different"
+    return "rules would change its text"
 
 
 def _plain(text: str) -> list[str]:
-    """The lines of a text; the sign of a bullet and blank lines between items do not count."""
+    """The lines of a text, without bullet signs and blank lines between items."""
     found: list[str] = []
     for line, is_prose in prose(lines_of(text)):
         if line.strip() or not is_prose:
@@ -175,7 +173,7 @@ def _plain(text: str) -> list[str]:
 
 
 def literal_text(text: str, margin: str) -> str:
-    """A text as a program writes it: between triple quotes where they keep every character, else with escapes."""
+    """A text literal: in triple quotes if they keep every character, else with escapes."""
     lines = text.split("\n")
     indented = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     plain = all(line.rstrip() == line and line.isprintable() for line in lines)

@@ -1,4 +1,4 @@
-"""The document that a run starts from: the declared sections, and the task in words."""
+"""The initial document of a run: the declared sections, and the task in words."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _QUOTES = (('"', '"'), ("`", "`"), ("“", "”"), ("«", "»"))
 
 
 def task_text(task: TaskPlan) -> str:
-    """Say what is given and what to answer, in markdown without headings: a sentence, or lists where those are longer.
+    """Describe the inputs and the answer in markdown without headings: a sentence, or lists for longer descriptions.
 
-    Labels appear exactly as an answer must contain them. A field's `about` appears once.
+    Labels appear exactly as an answer must contain them. The `about` of a field appears once.
     """
     if not task.outputs:
         return ""
@@ -56,7 +56,7 @@ def task_text(task: TaskPlan) -> str:
 
 
 def lead_text(skill: SkillPlan, task: TaskPlan) -> str:
-    """Say how to take the rules of a skill; shown only while the skill has rules."""
+    """Describe how to apply the rules of a skill; shown only if the skill has rules."""
     lead = _LEAD[skill.present]
     if not first_decides(skill, task):
         return lead
@@ -64,15 +64,15 @@ def lead_text(skill: SkillPlan, task: TaskPlan) -> str:
 
 
 def first_decides(skill: SkillPlan, task: TaskPlan) -> bool:
-    """Whether the first rule that fits decides, as SKILL.md then says; for open answers, all rules that fit apply."""
+    """Whether the first matching rule decides, as SKILL.md then states; for open answers all matching rules apply."""
     closed = all(output.type.kind in _CLOSED for output in task.outputs)
     return skill.present == "rules" and bool(task.outputs) and closed
 
 
 def without_task_text(text: str, task: TaskPlan) -> str:
-    """A section's text without a copy of the task text or of the lead at its start.
+    """Remove a copy of the task text and of the lead from the start of a section.
 
-    The preamble of a compiled SKILL.md contains both; a program that reuses it would say them twice.
+    The preamble of a compiled SKILL.md contains both; a program that reuses it would repeat them.
     """
     rest = text.strip()
     leads = [
@@ -110,19 +110,19 @@ def _phrase(field: FieldPlan, *, answer: bool) -> str:
     type_, about = "" if _is_text(field.type) else _type(field.type, answer=answer), _about(field)
     if answer:
         return "".join([f"the {_words(field.name)}", f" ({about})" if about else "", f": {type_}" if type_ else ""])
-    said = ": ".join(part for part in (type_, about) if part)
-    return f"the {_words(field.name)} ({said})" if said else f"the {_words(field.name)}"
+    details = ": ".join(part for part in (type_, about) if part)
+    return f"the {_words(field.name)} ({details})" if details else f"the {_words(field.name)}"
 
 
 def _item(field: FieldPlan, *, answer: bool) -> str:
-    """A list item. It has the field's own name: with several values, an answer must name each."""
+    """A list item with the exact name of the field: with several values, an answer must name each."""
     about = _about(field)
     parts = [] if about and _is_text(field.type) else [_type(field.type, answer=answer)]
     return f"- `{field.name}`: {'; '.join([*parts, about] if about else parts)}"
 
 
 def _words(name: str) -> str:
-    """A name as words: `order_id` is `order id`; what is not in lower case is quoted as it is."""
+    """A name as words: `order_id` is `order id`; a name not in lower case is quoted."""
     words = name.replace("_", " ")
     return words if words == words.lower().strip() else f"`{name}`"
 
@@ -155,7 +155,7 @@ def _list(type_: TypePlan, start: str) -> str:
 
 
 def quoted(labels: Sequence[str], word: str) -> str:
-    """Labels in quotation marks that none of them contains; as JSON strings where there are no such marks."""
+    """Labels in quotation marks that none of them contains; as JSON strings if no such marks exist."""
     marks = next((pair for pair in _QUOTES if not any(mark in label for mark in pair for label in labels)), None)
     if marks is None or any(not label.isprintable() for label in labels):
         return f"{joined([json.dumps(label, ensure_ascii=False) for label in labels], word)} (as JSON strings)"
@@ -173,9 +173,9 @@ def initial_document(plan: Plan) -> Document:
         SkillcError: as `sections_of`.
     """
     skill, task = plan.skill, plan.task
-    told = skill.present is not None
-    parts = ((s.name, s.mode, without_task_text(s.text, task) if told else s.text, s.limit) for s in sections_of(plan))
-    text = task_text(task) if told else ""
+    shown = skill.present is not None
+    parts = ((s.name, s.mode, without_task_text(s.text, task) if shown else s.text, s.limit) for s in sections_of(plan))
+    text = task_text(task) if shown else ""
     document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill, task))
     titles = {section.name: section.title for section in skill.sections}
     sections = tuple(replace(section, title=titles.get(section.name)) for section in document.sections)
@@ -183,10 +183,10 @@ def initial_document(plan: Plan) -> Document:
 
 
 def sections_of(plan: Plan) -> tuple[SectionPlan, ...]:
-    """The declared sections; with `lapses = on` also `reminders`, the last, where the program declares none itself.
+    """The declared sections; with `lapses = on` also `reminders`, the last, unless declared.
 
     Raises:
-        SkillcError: the program has a section `reminders` that is not trainable, and `lapses = on`.
+        SkillcError: `lapses = on`, and the section `reminders` is not trainable.
     """
     declared = plan.skill.sections
     own = next((section for section in declared if section.name == REMINDERS), None)

@@ -1,4 +1,4 @@
-"""The plan: a program with every default filled in, frozen, and the same bytes for the same meaning.
+"""The plan: a program with every default filled in, as frozen data.
 
 Quantities are exact (`Fraction`) and in base units: tokens, seconds, dollars, shares of 1.
 """
@@ -21,7 +21,7 @@ from skillc.language.loop import BudgetPlan, OptimizePlan
 
 
 class Frozen(BaseModel):
-    """Base of all plan data: immutable, and no key that is not declared."""
+    """Base of all plan data: immutable, without undeclared keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,7 +39,7 @@ class TypePlan(Frozen):
 
     @property
     def text(self) -> str:
-        """The type as a program writes it: `"billing" | "shipping"`, `list[text]`, `number | none`."""
+        """The type in the notation of the language: `"billing" | "shipping"`, `list[text]`, `number | none`."""
         if self.kind == "labels":
             text = " | ".join(json.dumps(label, ensure_ascii=False) for label in self.labels)
         else:
@@ -58,7 +58,7 @@ class FieldPlan(Frozen):
 
 
 class RolloutPlan(Frozen):
-    """How one rollout runs. `settings` passes on what later kinds need."""
+    """How one rollout runs; `settings` are those of the kind."""
 
     kind: str = default_of("task", "rollout")
     arguments: tuple[JsonValue, ...] = ()
@@ -66,7 +66,7 @@ class RolloutPlan(Frozen):
 
 
 class TaskPlan(Frozen):
-    """What goes in, what comes out, and how."""
+    """Inputs, outputs, and how a rollout runs."""
 
     inputs: tuple[FieldPlan, ...]
     outputs: tuple[FieldPlan, ...]
@@ -77,7 +77,7 @@ class TaskPlan(Frozen):
 
 
 class SectionPlan(Frozen):
-    """A section of the skill: its initial text, its limit in tokens, and its heading where it is not its name."""
+    """A section of the skill: its initial text, its limit in tokens, and its heading if other than its name."""
 
     name: str
     mode: Literal["frozen", "trainable", "slow"]
@@ -87,9 +87,9 @@ class SectionPlan(Frozen):
 
 
 class SkillPlan(Frozen):
-    """The document to train. `artifact` is the name by Agent Skills rules: `route_tickets` becomes `route-tickets`.
+    """The document to train. `artifact` is the name by the rules of Agent Skills: `route_tickets`, `route-tickets`.
 
-    `present` says how to take the rules; None where the sections are all that the target reads.
+    `present` determines the lead of the rules; None if the target reads the sections only.
     """
 
     name: str
@@ -107,7 +107,7 @@ class SkillPlan(Frozen):
 
 
 class PricePlan(Frozen):
-    """Dollars per million tokens, as declared; `call` in dollars a call, its tokens aside."""
+    """Dollars per million tokens, as declared; `call` in dollars a call, without its tokens."""
 
     input: Fraction
     output: Fraction
@@ -116,14 +116,14 @@ class PricePlan(Frozen):
 
 
 class PacingPlan(Frozen):
-    """How fast a role's endpoint is called, which no outcome depends on.
+    """The pacing of calls of a role, which changes no outcome.
 
     Attributes:
-        concurrency: the most calls in flight at once; None leaves it to how the endpoint fares.
+        concurrency: the most calls in flight; None adapts it to the endpoint.
         rpm: the most requests a minute.
         tpm: the most tokens a minute, sent and received.
-        timeout: seconds that one attempt may take.
-        down: seconds for which an endpoint that answered before may stay out of reach.
+        timeout: of one attempt, in seconds.
+        down: seconds for which an endpoint that has answered before may be unreachable.
     """
 
     concurrency: int | None = None
@@ -134,12 +134,12 @@ class PacingPlan(Frozen):
 
 
 class AnswerPlan(Frozen):
-    """Where a command's output contains the answer.
+    """The location of the answer in a command's output.
 
     Attributes:
-        kind: all of its output, the text at a path of JSON, what follows a marker, a match, or a file it writes.
+        kind: the whole output, the text at a path of JSON, the text after a marker, a match, or a file that it writes.
         path: of `json`: names and indices.
-        text: the marker, the regular expression, or the file's name within the working folder.
+        text: the marker, the regular expression, or the name of the file in the working folder.
     """
 
     kind: Literal["stdout", "json", "after", "match", "file"] = "stdout"
@@ -151,10 +151,10 @@ class ExecPlan(Frozen):
     """The command that answers for a model.
 
     Attributes:
-        command: its words, with places such as `{prompt}` in them.
-        answer: where its output contains the answer.
-        folder: the folder in which it runs, as written; None is an empty one for each call.
-        environment: names of variables that it is given.
+        command: its words, with placeholders such as `{prompt}`.
+        answer: the location of the answer in its output.
+        folder: its working folder, as written; None is a new empty one for each call.
+        environment: names of the environment variables that it receives.
     """
 
     command: tuple[str, ...]
@@ -188,21 +188,21 @@ def provider_of(model: str) -> str:
 
 
 class ModelPlan(Frozen):
-    """One role's model with its own settings; no role takes anything from another silently.
+    """The model of a role; no setting is shared between roles.
 
     Attributes:
-        model: `provider/name`, as litellm reads it; empty while `model_env` is not looked up.
-        model_env: the environment variable that holds the name, until it is looked up.
+        model: `provider/name` in litellm's notation; empty until `model_env` is resolved.
+        model_env: the environment variable with the name, until resolved.
         parameters: sent with each call (`temperature`, `max_tokens`, ...).
-        max_reply: the most tokens one reply may have, which is what the ledger reserves.
-        key_env: name of the environment variable that holds the key; the key itself is in no plan.
+        max_reply: the most tokens of a reply, which the ledger reserves.
+        key_env: the environment variable with the key; no plan contains the key.
         base_url: address of the endpoint, as written.
-        base_url_env: or the environment variable that holds it.
-        price: as declared; None means litellm's table.
+        base_url_env: or the environment variable with it.
+        price: as declared; None uses litellm's table.
         serve: settings of a server that skillc starts.
         exec: the command that answers, for models of the provider `exec`.
-        backend: the function of the user's own that answers, as `module:function`.
-        pacing: how fast it may be called.
+        backend: the user's function that answers, as `module:function`.
+        pacing: of its calls.
     """
 
     role: str
@@ -241,7 +241,7 @@ class SplitPlan(Frozen):
 
 
 class DataPlan(Frozen):
-    """Where examples come from: one `source` that is split, or files for the sides. Paths are as written."""
+    """The source of the examples: one `source` that is split, or a file for each side. Paths are as written."""
 
     source: str | None = None
     train: str | None = None
@@ -289,10 +289,10 @@ class RequirePlan(Frozen):
 
 
 class Plan(Frozen):
-    """The whole program. Two programs that mean the same have equal plans and equal hashes.
+    """The whole program; equivalent programs have equal plans and digests.
 
-    `metrics` stand so that each comes after those that it reads; exactly one is the goal. `rubrics` holds the texts
-    for judges by name. `required_verdict` is the verdict that delivers the skill; None delivers it with any.
+    In `metrics` each comes after those that it reads, and exactly one is the goal. `rubrics` contains the texts for
+    judges by name. `required_verdict` is required for delivery; None delivers with any verdict.
     """
 
     language: int = 1

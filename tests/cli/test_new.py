@@ -270,7 +270,7 @@ def test_a_compile_from_a_skill_keeps_its_frozen_parts(place: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--from", "skill", "--freeze", "Stile"), "there is no section `Stile`"),
+        (("--from", "skill", "--freeze", "Stile"), "the skill has no section `Stile`"),
         (("--from", "none.md"), "none.md"),
         (("--freeze", "Style"), "`--freeze` needs `--from`"),
     ],
