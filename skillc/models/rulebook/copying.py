@@ -86,7 +86,7 @@ def copy_rule_text(rule: CopyRule) -> str:
 
 def read_copy_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[CopyRule, ...]:
     """Return all such sentences of a text, in order."""
-    found = (read_copy_rule(sentence, fields) for line in text.splitlines() for sentence in sentences_of(line))
+    found = (read_copy_rule(sentence, fields) for sentence in sentences_of(text))
     return tuple(rule for rule in found if rule is not None)
 
 

@@ -8,7 +8,7 @@ an AND of clauses, each group an OR of triggers; a group may be negated (`and no
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -82,7 +82,7 @@ class DecisionRule:
 @lru_cache(maxsize=4096)
 def normal(text: str) -> str:
     """Return a text as lower-case words with a space around each, so that `in` finds whole words only."""
-    return f" {' '.join(_WORD.findall(text.lower()))} "
+    return f" {' '.join(words(text))} "
 
 
 def words(text: str) -> list[str]:
@@ -114,7 +114,7 @@ def _in(kind: Kind, trigger: str, text: str) -> bool:
 
 
 def fired(rule: DecisionRule, inputs: Mapping[str, str]) -> tuple[str, ...]:
-    """The triggers of a rule's positive clauses that occur in the inputs."""
+    """Return the triggers of a rule's positive clauses that occur in the inputs."""
     return tuple(
         trigger
         for clause in rule.clauses
@@ -126,7 +126,7 @@ def fired(rule: DecisionRule, inputs: Mapping[str, str]) -> tuple[str, ...]:
 
 def reads_majority(text: str) -> bool:
     """Whether a text lets the answer with the most signs win if several rules apply."""
-    return any(_MAJORITY.match(sentence) for line in text.splitlines() for sentence in sentences_of(line))
+    return any(map(_MAJORITY.match, sentences_of(text)))
 
 
 def decide(rules: Sequence[DecisionRule], inputs: Mapping[str, str], *, majority: bool = False) -> int | None:
@@ -147,15 +147,15 @@ def decide(rules: Sequence[DecisionRule], inputs: Mapping[str, str], *, majority
 
 def read_rules(text: str, fields: tuple[str, ...] = ()) -> tuple[DecisionRule, ...]:
     """Return all rules in a text, in order; `fields` are the names of the inputs, for `if the <field> mentions`."""
-    found = (read_sentence(sentence, fields) for line in text.splitlines() for sentence in sentences_of(line))
+    found = (read_sentence(sentence, fields) for sentence in sentences_of(text))
     return tuple(rule for rule in found if rule is not None)
 
 
-def sentences_of(line: str) -> list[str]:
-    """Split a line without its bullet into sentences, but not within quoted strings."""
-    line = _BULLET.sub("", line, count=1)
-    masked, strings = mask(line)
-    return [_unmask(part, strings) for part in _SENTENCE_END.split(masked)]
+def sentences_of(text: str) -> Iterator[str]:
+    """Split lines without their bullets into sentences, but not within quoted strings."""
+    for line in text.splitlines():
+        masked, strings = mask(_BULLET.sub("", line, count=1))
+        yield from (_unmask(part, strings) for part in _SENTENCE_END.split(masked))
 
 
 def mask(text: str) -> tuple[str, list[str]]:
@@ -197,9 +197,9 @@ def read_sentence(sentence: str, fields: tuple[str, ...] = ()) -> DecisionRule |
 def _split_exception(tail: str) -> tuple[str, str]:
     """Split off an exception after the answer: `answer billing, unless it mentions "refund".`"""
     found = re.search(r",?\s*\bunless\b", tail, re.IGNORECASE)
-    return (
-        (tail, "") if found is None else (tail[: found.start()], " " + tail[found.start() :].lstrip(", ").rstrip(". "))
-    )
+    if found is None:
+        return tail, ""
+    return tail[: found.start()], " " + tail[found.start() :].lstrip(", ").rstrip(". ")
 
 
 def _answer(tail: str, strings: list[str]) -> str:
@@ -211,7 +211,7 @@ def _answer(tail: str, strings: list[str]) -> str:
 
 
 def read_condition(condition: str, strings: list[str], fields: tuple[str, ...]) -> tuple[Clause, ...] | None:
-    """The clauses of a condition, or None where a part of it is not understood."""
+    """Read the clauses of a condition; None if rulebook does not understand a part of it."""
     verbs = list(_VERB.finditer(condition))
     if not verbs or condition[: verbs[0].start()].strip():
         return None
@@ -240,7 +240,7 @@ def _field(subject: str | None, fields: tuple[str, ...]) -> str | None:
 
 
 def _objects(text: str, strings: list[str], negated: bool, kind: Kind, field: str | None) -> list[Clause] | None:
-    """`"a" or "b" and not "c"` as clauses; bare words are copied_texts verbatim."""
+    """Read `"a" or "b" and not "c"` as clauses; bare words are triggers verbatim."""
     clauses: list[tuple[list[str], bool]] = [([], negated)]
     at = 0
     for found in [*_JOIN.finditer(text), None]:
