@@ -33,7 +33,13 @@ from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.folder import RunFolder
 from skillc.text import counted, in_bytes, joined
 
-_GROUPS = ("installed", "program", "models", "cost", "disk", "memory")
+_INSTALLED, _COST, _DISK = "installed", "cost", "disk"
+_GROUPS = (_INSTALLED, "program", "models", _COST, _DISK, "memory")
+# Extras by the setting of `method` that needs them, with their packages.
+_EXTRAS = {"gepa": "gepa", "miprov2": "optuna"}
+# Bytes of a call beside its text, in the cache and the run folder together (1,155 were measured with replies of 20
+# tokens), and of a token's text, which is in both.
+_A_CALL, _A_TOKEN = 1_200, 2 * 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +120,6 @@ def _check_machine() -> Iterator[Finding]:
         yield Finding("memory", "ok", "memory", f"{free} of {total} free")
 
 
-_INSTALLED = "installed"
-_LEAST_PYTHON = (3, 11)
-# Extras by the setting of `method` that needs them, with the package that they bring.
-_EXTRAS = {"gepa": "gepa", "miprov2": "optuna"}
-
-
 def installed_version(package: str) -> str | None:
     """Return the version of an installed package, or None, without importing it."""
     try:
@@ -130,22 +130,17 @@ def installed_version(package: str) -> str | None:
 
 def check_packages(plan: Plan | None, find: Callable[[str], str | None] = installed_version) -> Iterator[Finding]:
     """Check Python and the packages; a missing package that the program does not need is a note."""
-    yield _python()
+    yield Finding(_INSTALLED, "ok", "python", f"{platform.python_version()} at {sys.executable}")
     yield Finding(_INSTALLED, "ok", "skillc", __version__)
     for requirement in _requirements():
         if requirement.marker is None:
             yield _package(requirement, find(requirement.name))
     for method, package in _EXTRAS.items():
         yield _extra(method, package, find(package), plan)
-    yield _locks()
-
-
-def _python() -> Finding:
-    here = platform.python_version()
-    if sys.version_info < _LEAST_PYTHON:
-        detail = f"{here}, and skillc needs 3.11 or later"
-        return Finding(_INSTALLED, "missing", "python", detail, "install Python 3.11 or later")
-    return Finding(_INSTALLED, "ok", "python", f"{here} at {sys.executable}")
+    shared = sys.platform != "win32"
+    calls = "share" if shared else "do not share"
+    detail = f"SQLite {sqlite3.sqlite_version}; processes with one cache {calls} calls in flight"
+    yield Finding(_INSTALLED, "ok" if shared else "note", "cache", detail)
 
 
 def _requirements() -> list[Requirement]:
@@ -173,22 +168,12 @@ def _extra(method: str, package: str, found: str | None, plan: Plan | None) -> F
     return Finding(_INSTALLED, "note", package, f"not installed; only `method = {method}` needs it", install)
 
 
-def _locks() -> Finding:
-    shared = sys.platform != "win32"
-    calls = "share" if shared else "do not share"
-    detail = f"SQLite {sqlite3.sqlite_version}; processes with one cache {calls} calls in flight"
-    return Finding(_INSTALLED, "ok" if shared else "note", "cache", detail)
-
-
 def check_keys(environ: Mapping[str, str] = os.environ) -> Finding:
     """Report which provider keys are set in the environment, by the names of their variables."""
     known = [name for name in KEY_VARIABLES.values() if environ.get(name)]
     if known:
         return Finding("models", "ok", "keys", f"set: {', '.join(known)}")
     return Finding("models", "note", "keys", "no provider's key is set; `--offline` and your own servers need none")
-
-
-_COST = "cost"
 
 
 def check_prices(plan: Plan, prices: Mapping[str, PricePlan | None]) -> Iterator[Finding]:
@@ -214,8 +199,7 @@ def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
     """Report the estimated cost of one rollout with its judges, and of the whole compile."""
     bounds = estimated.bounds
     one = CallSizer(plan, bounds.sizes, bounds.prices, bounds.steps).all().rollout.estimate
-    calls = counted(one.calls, "call")
-    detail = f"{_about(one)}: {calls}, {units.tokens(one.tokens)} tokens"
+    detail = f"{_about(one)}: {counted(one.calls, 'call')}, {units.tokens(one.tokens)} tokens"
     yield Finding(_COST, "ok", "one rollout", detail)
     whole = bounds.estimate
     cap = f"; the budget ends it at {units.dollars(plan.budget.cost)}" if plan.budget.cost is not None else ""
@@ -227,12 +211,6 @@ def _about(spend: Spend) -> str:
     if spend.cost is None:
         return "at an unknown price"
     return f"about {units.dollars(spend.cost)}" if spend.cost else "free"
-
-
-_DISK = "disk"
-# Bytes of a call beside its text, in the cache and the run folder together (1,155 were measured with replies of 20
-# tokens), and of a token's text, which is in both.
-_A_CALL, _A_TOKEN = 1_200, 2 * 5
 
 
 def check_disk(plan: Plan, home: Path, bounds: Bounds | None) -> Finding:

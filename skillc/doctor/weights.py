@@ -18,7 +18,7 @@ class ModelFiles:
 
     Attributes:
         config: the values of its `config.json`.
-        size: bytes of its weights; None where there are none.
+        size: bytes of its weights; None without weights.
     """
 
     folder: Path

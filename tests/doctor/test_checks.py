@@ -53,11 +53,6 @@ def test_an_extra_is_missing_only_where_the_program_needs_it(method: str, packag
     assert by_name(check_packages(None, lambda name: "1.0"))[package].level == "ok"
 
 
-def test_an_old_python_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks.sys, "version_info", (3, 10, 2))
-    assert by_name(check_packages(None))["python"].level == "missing"
-
-
 def test_keys_are_named_and_never_shown() -> None:
     found = check_keys({"OPENAI_API_KEY": "sk-secret", "HOME": "/", "GROQ_API_KEY": ""})
     assert found.detail == "set: OPENAI_API_KEY"

@@ -43,7 +43,7 @@ class SkillRule:
 class Case:
     """One trajectory or pair: inputs by name, the answer, and the right answer if it is known.
 
-    `said` and `right` are both in the prompt's form; with several outputs, or JSON, `answer` and `gold` are a part.
+    `answer_text` and `gold_text` are as in the prompt; with several outputs, or JSON, `answer` and `gold` are a part.
     """
 
     tag: str
@@ -51,8 +51,8 @@ class Case:
     inputs: Mapping[str, str]
     answer: str
     gold: str | None
-    said: str = ""
-    right: str | None = None
+    answer_text: str = ""
+    gold_text: str | None = None
 
     def normal_inputs(self) -> dict[str, str]:
         """Return the inputs as normal texts."""
@@ -227,12 +227,12 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
     for tag, answered in (("trajectory", "answer"), ("case", "after")):
         for attributes, body in elements(prompt, tag):
             inputs = {row["name"]: plain(value) for row, value in elements(body, "input") if "name" in row}
-            said = plain(_inside(body, answered))
-            right = plain(_inside(body, "gold")) if "<gold>" in body else None
-            answer = find_answer(said, labels, outputs) or ""
+            answer_text = plain(_inside(body, answered))
+            gold_text = plain(_inside(body, "gold")) if "<gold>" in body else None
+            answer = find_answer(answer_text, labels, outputs) or ""
             gold = _gold(body, labels, outputs)
             kind = attributes.get("kind", "")
-            cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold, said, right))
+            cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold, answer_text, gold_text))
     return cases
 
 

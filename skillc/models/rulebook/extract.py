@@ -74,8 +74,8 @@ def copy_edits(brief: Brief, cases: Sequence[Case], name: str, kind: str) -> lis
     """Propose at most two sentences for an output or key that correct wrong cases, if at least two cases agree."""
     wrong_cases = []
     for case in cases:
-        value = _typed(values_of(case.right, brief).get(name), kind)
-        if value is not None and not is_right(value, _said(case, brief, name)):
+        value = _typed(values_of(case.gold_text, brief).get(name), kind)
+        if value is not None and not is_right(value, _answered(case, brief, name)):
             wrong_cases.append((case, value))
     present = [copy for rule in brief.rules if (copy := read_copy_rule(rule.text, brief.inputs)) and copy.name == name]
     proposed: list[CopyRule] = []
@@ -101,8 +101,8 @@ def _typed(value: object, kind: str) -> object:
     return value
 
 
-def _said(case: Case, brief: Brief, name: str) -> list[str]:
-    value = values_of(case.said, brief).get(name)
+def _answered(case: Case, brief: Brief, name: str) -> list[str]:
+    value = values_of(case.answer_text, brief).get(name)
     if isinstance(value, list):
         return [str(item).strip() for item in value]
     return [] if value is None else [str(value).strip()]
@@ -152,15 +152,15 @@ def _places(text: str, value: object, name: str) -> Iterator[CopyRule]:
     numeric = isinstance(value, int | float)
     for kind in ("number",) if numeric else _KINDS:
         yield from _tokens(text, value, name, kind, "")
-    wanted = str(value)
-    at = -1 if numeric or not wanted.strip() else text.find(wanted)
+    expected = str(value)
+    at = -1 if numeric or not expected.strip() else text.find(expected)
     if at < 0:
         return
-    if (shape := _SHAPED.fullmatch(wanted)) and any(not c.isalpha() for c in wanted):
+    if (shape := _SHAPED.fullmatch(expected)) and any(not c.isalpha() for c in expected):
         yield from _tokens(text, value, name, "shape", shape[0])
     for before in _anchors_before(text, at):
         yield CopyRule(name, "rest", anchor=before)
-        for after in _anchors_after(text, at + len(wanted)):
+        for after in _anchors_after(text, at + len(expected)):
             yield CopyRule(name, "between", anchor=before, end=after)
 
 
@@ -214,7 +214,7 @@ def answer_parts(brief: Brief) -> list[AnswerPart]:
     kinds = dict(brief.outputs)
     found = [AnswerPart(name, kind) for name, kind in brief.outputs if kind != "json"]
     if "json" in kinds.values():
-        keys = dict.fromkeys(key for case in brief.cases for key in values_of(case.right, brief))
+        keys = dict.fromkeys(key for case in brief.cases for key in values_of(case.gold_text, brief))
         found += [AnswerPart(key, "json") for key in keys if key not in kinds]
     return found
 
@@ -224,10 +224,10 @@ def label_view(brief: Brief, part: AnswerPart, cases: Sequence[Case]) -> Brief |
     head = f"{part.name} with " if brief.is_structured else ""
     viewed = []
     for case in cases:
-        gold = _label(values_of(case.right, brief).get(part.name), part, head)
+        gold = _label(values_of(case.gold_text, brief).get(part.name), part, head)
         if gold is None:
             continue
-        answer = _label(values_of(case.said, brief).get(part.name), part, head) or ""
+        answer = _label(values_of(case.answer_text, brief).get(part.name), part, head) or ""
         viewed.append(replace(case, gold=gold, answer=answer))
     values = sorted({case.gold for case in viewed if case.gold})
     few = len(values) <= _MOST_VALUES and (part.kind in ("labels", "bool") or 2 * len(values) <= len(viewed))
@@ -243,7 +243,7 @@ def label_view(brief: Brief, part: AnswerPart, cases: Sequence[Case]) -> Brief |
 
 def _count_verbatim(brief: Brief, cases: Sequence[Case], name: str) -> int:
     """Count the cases whose inputs contain the right value of a key verbatim."""
-    values = [(case, values_of(case.right, brief).get(name)) for case in cases]
+    values = [(case, values_of(case.gold_text, brief).get(name)) for case in cases]
     return sum(any(str(value) in text for text in case.inputs.values()) for case, value in values if value is not None)
 
 

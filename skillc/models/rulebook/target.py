@@ -63,7 +63,7 @@ _REASONING = ("reasoning", "rationale", "thought")
 
 @dataclass(frozen=True, slots=True)
 class OutputField:
-    """An output field: its name, its type as the prompt writes it, and its labels where it has any."""
+    """An output field: its name, its type as the prompt writes it, and its labels, if any."""
 
     name: str
     type: str = "str"

@@ -21,7 +21,7 @@ class Servers:
 
     Args:
         launches: one for each role, with the key that its calls send; None if skillc generates one.
-        secret_names: variables that hold keys of providers.
+        secret_names: variables with keys of providers.
         home: the folder of logs and of the records of running servers.
         foreground: other runs may use them while they run, and none outlives this process.
 
