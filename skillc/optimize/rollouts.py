@@ -205,7 +205,7 @@ class Prefetcher:
     """Roll out the next step's batch with the lowest priority while a gate waits for its own rollouts.
 
     Every prefetched rollout is awaited, used or not, so that the charges of a run do not depend on timing. Without
-    `rollouts` nothing is prefetched; `admits` tells whether that many more rollouts fit under the caps at worst.
+    `rollouts` nothing is prefetched; `admits` returns whether that many more rollouts fit under the caps at worst.
 
     Attributes:
         sent: prefetched rollouts so far.

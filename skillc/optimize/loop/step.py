@@ -179,7 +179,7 @@ async def _make_edits(
     reflections.sort(key=lambda reflection: reflection.kind != "failures")
     state = _with_unexplained(state, [name for reflection in reflections for name in reflection.unexplained])
     merged = await aggregate(engine, state, reflections, position, budget)
-    aside, told = unmerged([p for reflection in reflections for p in reflection.proposals], merged)
+    aside, fates = unmerged([p for reflection in reflections for p in reflection.proposals], merged)
     further: list[Proposal] = []
     for mechanism in engine.mechanisms:
         state = mechanism.after_reflections(state, reflections)
@@ -196,7 +196,7 @@ async def _make_edits(
     pool = bundles(state.incumbent, screened, budget, engine.plan.optimize.candidates, known)
     state, waits = shelve_unchosen(state, screened, [p for chosen in pool for p in chosen], aside)
     record: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
-    record["fates"] = [*told, *back, *waits]
+    record["fates"] = [*fates, *back, *waits]
     for mechanism in engine.mechanisms:
         record |= mechanism.step_record(state, reflections)
     if pool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -67,7 +67,7 @@ async def train(engine: Engine, initial: Document) -> TrainResult:
 
     Raises:
         BudgetReached: the caps do not admit the baseline.
-        EndpointUnreachable: the target stayed out of reach before the baseline was measured.
+        EndpointUnreachable: the target stayed unreachable before the baseline was measured.
         PermanentFailure, MetricError, SkillcError: the run cannot go on.
     """
     listener = _Listener(engine.observer)
@@ -183,22 +183,16 @@ async def _one_step(
 
 
 async def _epoch_end(engine: Engine, state: SearchState, epoch: Epoch) -> tuple[SearchState, str | None]:
-    """Return the state after the last decision that the budget admits, and the cap that ended it."""
+    """Retry undecided patches, then let the mechanisms decide; return the last state, and the cap that ended it."""
     try:
-        async for after in _ends(engine, state, epoch):
-            state = after
+        state = await _retry(engine, state, replace(epoch.position, kind="retry"))
+        for mechanism in engine.mechanisms:
+            async for after in mechanism.epoch_end(engine, state, epoch):
+                state = after
     except ENDS as end:
         cut = cut_off(engine, state, end)
         return cut.state, cut.reason
     return state, None
-
-
-async def _ends(engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
-    """Yield the state after each decision: retried patches, then those of the mechanisms."""
-    yield (state := await _retry(engine, state, replace(epoch.position, kind="retry")))
-    for mechanism in engine.mechanisms:
-        async for after in mechanism.epoch_end(engine, state, epoch):
-            yield (state := after)
 
 
 async def _retry(engine: Engine, state: SearchState, position: Position) -> SearchState:

@@ -81,7 +81,7 @@ def _run_gepa(bench: Bench, calls: int) -> Any:
 
 
 class SectionProposer:
-    """GEPA's own proposer, told of each section's place, limit and form."""
+    """GEPA's own proposer with the task, limit and form of each section."""
 
     def __init__(self, bench: Bench) -> None:
         from dspy.teleprompt.gepa.instruction_proposal import InstructionProposer

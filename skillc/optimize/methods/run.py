@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
@@ -90,11 +90,10 @@ async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> S
         "questions": found.questions,
         "tried": found.tried,
     }
-    same = digest(found.document) == digest(state.initial)
-    if found.problem is not None or same:
-        return _empty(
-            engine, state, position, found.problem or "nothing better than the initial skill was found", record
-        )
+    if found.problem is not None or digest(found.document) == digest(state.initial):
+        why = found.problem or "nothing better than the initial skill was found"
+        engine.observer.decided({**decision_record(state, position, result="empty", reason=why), **record})
+        return replace(state, decisions=state.decisions + 1)
     # Gates on the batch read the first one of the run.
     batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
     on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan.gates, slow=False))
@@ -108,10 +107,3 @@ async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> S
     }
     patch = Patch((), found.document, {**record, "sections": texts})
     return await settle(engine, state, [patch], batch if on_batch else (), position)
-
-
-def _empty(
-    engine: Engine, state: SearchState, position: Position, why: str, record: Mapping[str, JsonValue]
-) -> SearchState:
-    engine.observer.decided({**decision_record(state, position, result="empty", reason=why), **record})
-    return replace(state, decisions=state.decisions + 1)

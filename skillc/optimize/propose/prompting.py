@@ -173,7 +173,7 @@ class Briefing:
         rejected: rejected edits with the reason, a line each.
         knowledge: whether the optimizer may use its own knowledge.
         last: effects of the last candidates on training cases, the newest first, for reflections and drafts.
-        first_decides: whether the target's prompt tells that the first of several fitting rules decides.
+        first_decides: whether the target reads that the first of several fitting rules decides.
     """
 
     skill: str

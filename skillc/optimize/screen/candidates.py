@@ -223,11 +223,11 @@ def opposite_note(incumbent: Document, edit: Edit, labels: Sequence[str]) -> dic
 def apply_and_report(skill: Document, edits: Sequence[Edit]) -> tuple[Document, list[JsonValue]]:
     """Return the skill with edits, and the history's entry on each."""
     applied = apply_edits(skill, edits)
-    told: list[JsonValue] = [
+    entries: list[JsonValue] = [
         {**edit_to_json(edit), "report": report.message, "rule": report.rule}
         for edit, report in zip(edits, applied.results, strict=True)
     ]
-    return applied.document, told
+    return applied.document, entries
 
 
 def section_of(skill: Document, proposal: Proposal) -> str | None:
@@ -268,8 +268,8 @@ async def ask_for_sections(
     """Ask for new texts of some sections of a skill; `stage` and `sample` are as in `Optimizer.ask`.
 
     Returns:
-        The reply with the edits that it amounts to, or why it is refused; None if no reply could be read. A reply
-        without sections is valid: nothing has to change.
+        The reply with its edits, or why it is refused; None if no reply could be read. A reply without sections is
+        valid: nothing has to change.
     """
 
     def check(reply: RewriteReply) -> None:
@@ -301,7 +301,7 @@ def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Pro
 
 
 def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) -> tuple[Edit, ...] | Refusal:
-    """The edits that a rewrite amounts to, or why it cannot be: another section, over a limit, nothing changed."""
+    """Convert a rewrite to edits, or return why it is refused: another section, above a limit, no change."""
     edits: list[Edit] = []
     document = skill
     for part in reply.sections:

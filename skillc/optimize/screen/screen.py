@@ -1,6 +1,6 @@
 """Stage 4: try each edit alone, mostly on failures unseen by its author; drop those that cure none or break more.
 
-All edits of the step are tried in waves: each on one or two of its own cases; those that cure none in groups; those
+All edits of the step are tried in waves: each on one or two cases of its author; those that cure none in groups; those
 that cure on unseen failures and near successes, with a placebo control for each cure and each breakage.
 """
 
@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import TypeAlias
 
 from skillc.budget.steps import own_cases, right_cases
 from skillc.document.edits import Edit, apply_edits
@@ -98,7 +99,7 @@ class _Screen:
         """Return the trials without breakages by chance, and the failures that an unrelated edit also cures."""
         made = controls(self._engine, self._incumbent, trials)
         again = [breakages(self._incumbent, trial, trials) for trial in trials]
-        cells = [(one.text, (one.example,)) for one in made]
+        cells = [(text, (example,)) for text, example in made]
         await self._run([*cells, *((each.text, each.examples) for each in again if each is not None)])
         left = [
             trial if each is None else discount_chance(self._engine, self._incumbent, trial, each)
@@ -153,12 +154,8 @@ class _Screen:
         return True
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
-    """Placebo control: a cured example, and the skill with an edit that does not target it."""
-
-    example: Example
-    text: Document
+# A placebo control: the skill with an edit that does not target an example, and that example, which others cured.
+Control: TypeAlias = tuple[Document, Example]
 
 
 def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> list[Control]:
@@ -180,13 +177,13 @@ def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> li
 
         other = min((t for t in changed if example.id not in t.proposal.cures), key=related, default=None)
         if other is not None:
-            found.append(Control(example, other.text))
+            found.append((other.text, example))
     return found
 
 
 def by_chance(engine: Engine, incumbent: Document, made: Sequence[Control]) -> frozenset[str]:
     """Return the ids of the examples that their controls cured."""
-    changes = ((control.example.id, goal_change(engine, incumbent, control.text, control.example)) for control in made)
+    changes = ((example.id, goal_change(engine, incumbent, text, example)) for text, example in made)
     return frozenset(example for example, change in changes if change is not None and change > 0)
 
 

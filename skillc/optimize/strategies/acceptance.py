@@ -71,17 +71,17 @@ class Rollback(Mechanism):
         return cls(optimize.rollback) if optimize.accept == "always" and optimize.rollback is not None else None
 
     def after_decision(self, engine: Engine, state: SearchState, position: Position) -> SearchState:
-        """Return to the best skill by a decision of its own, and reject the edits that led away from it."""
+        """Return to the best skill by a separate decision, and reject the edits that led away from it."""
         goal = engine.plan.goal
         now, best = mean_score(engine, state.incumbent, goal.name), mean_score(engine, state.best, goal.name)
         if now is None or best is None or best - now <= self._limit * (goal.high - goal.low):
             return state
         reason = f"the goal fell from {mean_json(best)} to {mean_json(now)}"
         goals: dict[str, JsonValue] = {"incumbent": mean_json(now), "candidate": mean_json(best)}
-        told = decision_record(
+        record = decision_record(
             state, position, result="rollback", reason=reason, goal=goals, candidate=digest(state.best)
         )
-        engine.observer.decided({**told, "kind": "rollback", "tokens": tokens(state.best)})
+        engine.observer.decided({**record, "kind": "rollback", "tokens": tokens(state.best)})
         text = "; ".join(wording(edit) for edit in differences(state.best, state.incumbent))
         entries = [RejectedEdit(text, f"taken back: {reason}")] if text else []
         return replace(with_rejected(state, entries), incumbent=state.best, decisions=state.decisions + 1)

@@ -19,7 +19,7 @@ from skillc.plan.schema import Plan
 from skillc.text import counted
 from skillc.tokens import count_tokens
 
-# Tokens of an input that a prompt shows of its own trajectories where the rest can be looked up.
+# Tokens of each input in the prompt if the rest can be looked up.
 GLANCE = 200
 MOST_HITS = 12
 _AROUND_HIT = 80
@@ -96,8 +96,9 @@ class BatchTrajectories:
 
     def listed(self) -> list[HitView]:
         """Return each trajectory with its score, its number of parts and its beginning."""
+        beginnings = {tag: " ".join(" ".join(view.inputs.values()).split()) for tag, view in self.views.items()}
         return [
-            HitView(tag, len(self.parts(tag)), view.score, view.gold, _beginning(view))
+            HitView(tag, len(self.parts(tag)), view.score, view.gold, beginnings[tag][: 2 * _AROUND_HIT])
             for tag, view in self.views.items()
         ]
 
@@ -135,8 +136,3 @@ def _whole(view: TrajectoryView) -> str:
     parts = [f"input {name}:\n{value}" for name, value in view.inputs.items()]
     named = (("steps", view.trajectory), ("answer", view.answer), ("gold", view.gold), ("feedback", view.feedback))
     return "\n\n".join([*parts, *(f"{name}:\n{text}" for name, text in named if text is not None)])
-
-
-def _beginning(view: TrajectoryView) -> str:
-    text = " ".join(" ".join(view.inputs.values()).split())
-    return text[: 2 * _AROUND_HIT]

@@ -58,7 +58,7 @@ class Epoch:
 
 
 class Mechanism:
-    """An optional part of the loop; `name` is the key of its own state in `SearchState.mechanism_state`."""
+    """An optional part of the loop; `name` is its key in `SearchState.mechanism_state`."""
 
     name = ""
 
