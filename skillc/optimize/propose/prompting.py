@@ -146,14 +146,7 @@ class PairView:
 
 @dataclass(frozen=True, slots=True)
 class DecisionView:
-    """One decision of an epoch.
-
-    Attributes:
-        step: its number.
-        accepted: whether the skill changed.
-        edits: each edit and its fate, in words.
-        outcome: the decision, in words.
-    """
+    """Decision number `step` of an epoch; `edits` are (edit, fate) in words, as is `outcome`."""
 
     step: int
     accepted: bool

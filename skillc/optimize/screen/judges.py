@@ -37,13 +37,7 @@ class Judges:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The measured examples of a step's batch.
-
-    Attributes:
-        failures: failures of the incumbent.
-        right: its successes.
-        given: its answer by id, None if unreadable.
-    """
+    """The incumbent's failures and successes in a step's batch, and its answers by id, None if unreadable."""
 
     engine: Engine
     failures: tuple[Example, ...]
