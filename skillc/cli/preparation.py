@@ -13,7 +13,7 @@ from skillc.cli.output import print_error, print_json, show_diagnostics
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
-    from skillc.data.starter import Started
+    from skillc.data.starter import StarterProgram
     from skillc.doctor.report import Finding
     from skillc.plan.existing import Existing
 
@@ -56,7 +56,7 @@ def new(
 
     Exit status: 0 done, 2 an error.
     """
-    from skillc.data.starter import RULEBOOK_MODELS, Choice, start
+    from skillc.data.starter import RULEBOOK_MODELS, ColumnChoice, start
     from skillc.models.endpoint import model_statements
     from skillc.plan.existing import existing_skill
 
@@ -67,7 +67,7 @@ def new(
         raise SkillcError("`--freeze` needs `--from`", hint="add `--from SKILL.md`")
     existing = existing_skill(base, freeze) if base is not None else None
     models = model_statements(model) if model is not None else RULEBOOK_MODELS
-    started = start(data, target.parent, Choice(answers, inputs, group), existing, models)
+    started = start(data, target.parent, ColumnChoice(answers, inputs, group), existing, models)
     try:
         target.write_text(started.text, encoding="utf-8")
     except OSError as problem:
@@ -79,7 +79,7 @@ def new(
 
 
 def _started_lines(
-    target: Path, data: Path, started: Started, base: Path | None, existing: Existing | None
+    target: Path, data: Path, started: StarterProgram, base: Path | None, existing: Existing | None
 ) -> Iterator[str]:
     from skillc.frontend import plan_file
     from skillc.plan.models import rulebook_limits
@@ -107,7 +107,7 @@ def _started_lines(
     yield f"next: read it, then `skillc plan {target}` and `skillc compile {target}`"
 
 
-def _started_json(target: Path, started: Started, existing: Existing | None) -> dict[str, object]:
+def _started_json(target: Path, started: StarterProgram, existing: Existing | None) -> dict[str, object]:
     values: dict[str, object] = {
         "format_version": 1,
         "program": str(target),

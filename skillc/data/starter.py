@@ -36,7 +36,7 @@ _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ColumnChoice:
     """The columns that the user chose; the others are guessed."""
 
     answers: tuple[str, ...] = ()
@@ -60,8 +60,8 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
-    """A first program, and the reasons for each choice in it."""
+class StarterProgram:
+    """A first program, and the reason for each choice in it."""
 
     text: str
     rows: int
@@ -89,10 +89,10 @@ RULEBOOK_MODELS = (
 def start(
     path: Path,
     relative_to: Path | None = None,
-    choice: Choice | None = None,
+    choice: ColumnChoice | None = None,
     existing: Existing | None = None,
     models: str = RULEBOOK_MODELS,
-) -> Started:
+) -> StarterProgram:
     """Write a `.skill` program for a data file.
 
     The answer is the most likely column by its name and its number of distinct values; the inputs are the longer texts
@@ -109,7 +109,7 @@ def start(
         SkillcError: the file cannot be read, has fewer than two usable columns, or lacks a chosen column.
     """
     columns = profile(path)
-    choice = choice or Choice()
+    choice = choice or ColumnChoice()
     guess = _guess(columns, path.name, choice)
     names = _names([*guess.inputs, *guess.outputs, *(c for c in (guess.group, guess.slice) if c)])
     goal = next(
@@ -129,13 +129,13 @@ def start(
     ]
     text = "\n\n".join(parts) + "\n"
     text = format_source(Source(path.name, text)).text or text
-    return Started(text, columns[0].rows, tuple(_reasons(guess, names, choice)))
+    return StarterProgram(text, columns[0].rows, tuple(_reasons(guess, names, choice)))
 
 
 # ---- guesses --------------------------------------------------------------------------------------
 
 
-def _guess(columns: Sequence[ColumnProfile], file: str, choice: Choice) -> _Guess:
+def _guess(columns: Sequence[ColumnProfile], file: str, choice: ColumnChoice) -> _Guess:
     named = {name: _column_of(name, columns, file) for name in (*choice.answers, *choice.inputs)}
     answers = tuple(dict.fromkeys(named[name].name for name in choice.answers))
     both = [column.name for name in choice.inputs if (column := named[name]).name in answers]
@@ -191,7 +191,7 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
     return found
 
 
-def _reasons(guess: _Guess, names: dict[str, str], choice: Choice) -> Iterator[Reason]:
+def _reasons(guess: _Guess, names: dict[str, str], choice: ColumnChoice) -> Iterator[Reason]:
     """Yield the role of each column with the reason."""
     for column in guess.inputs:
         long = column.kind == "text" and column.mean_length >= _LONG_TEXT

@@ -132,7 +132,7 @@ def block(text: str, marker: str = "- ") -> str:
 # ---- text to rules --------------------------------------------------------------------------------
 
 
-class _Items:
+class _BlockParser:
     """A parser that collects the blocks of a section line by line."""
 
     def __init__(self) -> None:
@@ -243,12 +243,12 @@ def blocks_of(text: str) -> list[MarkdownBlock]:
     become topics, a sub-heading `Top / Sub`; one without rules becomes a rule. A code block belongs to the block before
     it. Only the characters of bullets and numbers, and thematic breaks, are dropped.
     """
-    items = _Items()
+    parser = _BlockParser()
     lines = trim(lines_of(text))
     margin = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
     for line in lines:
-        items.line(line[margin:])
-    return items.finish()
+        parser.line(line[margin:])
+    return parser.finish()
 
 
 TOPIC_CHARACTERS = 80

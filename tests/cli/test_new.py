@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from thorough import example_count
 
-from skillc.data.starter import Choice, start
+from skillc.data.starter import ColumnChoice, start
 from skillc.document.markdown import below_section
 from skillc.document.skill import for_target
 from skillc.document.skill_md import from_skill_md, to_skill_md
@@ -133,7 +133,7 @@ def test_columns_that_the_user_names_win(place: Path) -> None:
 
 
 def test_several_answers_are_one_goal(place: Path) -> None:
-    started = start(place / "things.jsonl", choice=Choice(answers=("category", "sure")))
+    started = start(place / "things.jsonl", choice=ColumnChoice(answers=("category", "sure")))
     assert "goal correct = (exact_match(category) + exact_match(sure)) / 2" in started.text
     (place / "things.skill").write_text(started.text)
     assert [field.name for field in plan_file(place / "things.skill").plan.task.outputs] == ["category", "sure"]
@@ -142,14 +142,14 @@ def test_several_answers_are_one_goal(place: Path) -> None:
 @pytest.mark.parametrize(
     ("choice", "message", "hint"),
     [
-        (Choice(answers=("Category",)), "has no column `Category`", "did you mean `category`?"),
-        (Choice(inputs=("txet",)), "has no column `txet`", "did you mean `text`?"),
-        (Choice(group="nothing alike"), "has no column `nothing alike`", "columns: `id`, `text`, `category`"),
-        (Choice(answers=("category",), inputs=("category",)), "`category` is both --answer and --input", "once"),
-        (Choice(answers=("category",), group="category"), "`category` is both --answer and --group", "once"),
+        (ColumnChoice(answers=("Category",)), "has no column `Category`", "did you mean `category`?"),
+        (ColumnChoice(inputs=("txet",)), "has no column `txet`", "did you mean `text`?"),
+        (ColumnChoice(group="nothing alike"), "has no column `nothing alike`", "columns: `id`, `text`, `category`"),
+        (ColumnChoice(answers=("category",), inputs=("category",)), "`category` is both --answer and --input", "once"),
+        (ColumnChoice(answers=("category",), group="category"), "`category` is both --answer and --group", "once"),
     ],
 )
-def test_wrong_columns(place: Path, choice: Choice, message: str, hint: str) -> None:
+def test_wrong_columns(place: Path, choice: ColumnChoice, message: str, hint: str) -> None:
     with pytest.raises(SkillcError, match=message) as raised:
         start(place / "things.jsonl", choice=choice)
     assert hint in str(raised.value.hint)

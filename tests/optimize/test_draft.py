@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from workshop import KIND_OF, PLACE, Workshop, rows, word_of
 
-from skillc.data.starter import Choice, start
+from skillc.data.starter import ColumnChoice, start
 from skillc.document.skill import digest
 from skillc.optimize.loop.step import maker_of, step
 from skillc.optimize.propose.cases import failures_to_replay
@@ -210,7 +210,7 @@ def test_where_most_is_right_a_draft_is_to_change_little(tmp_path):
 
 def test_a_whole_draft_reaches_the_gates_of_a_program_that_skillc_wrote(tmp_path):
     (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
-    program = start(tmp_path / "things.jsonl", choice=Choice(answers=("kind",))).text
+    program = start(tmp_path / "things.jsonl", choice=ColumnChoice(answers=("kind",))).text
     length = "also so " * 38
     rules = [{"text": f"If the text has {word}, answer {kind}. {length}"} for word, kind in KIND_OF.items()]
     made = shop(
