@@ -22,7 +22,7 @@ from skillc.gates.terms import (
 )
 from skillc.gates.units import describe_unit
 from skillc.language.kinds import STATES
-from skillc.language.modules import elsewhere
+from skillc.language.modules import hint_elsewhere
 from skillc.language.scope import unknown_module
 from skillc.language.types import ArgumentType, Broken, ColumnType, NumberType, TextType, Typed, metric_quantity
 from skillc.syntax import nodes
@@ -48,7 +48,7 @@ def is_none(node: nodes.Expression) -> bool:
 
 
 def _expected(low: Lowering, node: nodes.Expression, what: str, hint: str | None = None) -> Broken:
-    return low.scope.fail("SK311", node.span, f"expected {what}, found `{low.scope.shown(node.span)}`", hint)
+    return low.scope.fail("SK311", node.span, f"expected {what}, found `{low.scope.text(node.span)}`", hint)
 
 
 def _quoted(node: nodes.Expression) -> Typed | None:
@@ -96,7 +96,7 @@ def output(low: Lowering, node: nodes.Expression) -> Typed:
     if typed.type.role != "output":
         known = [c.name for c in low.scope.facts.columns.values() if c.role == "output"]
         hint = f"valid options: {listed(known[:6])}" if known else None
-        raise low.scope.fail("SK311", node.span, f"`{low.scope.shown(node.span)}` is not an output", hint)
+        raise low.scope.fail("SK311", node.span, f"`{low.scope.text(node.span)}` is not an output", hint)
     return typed
 
 
@@ -106,7 +106,7 @@ def readable(low: Lowering, node: nodes.Expression) -> Typed:
     assert isinstance(typed.type, ColumnType)
     type_ = typed.type.type
     if type_.kind not in ("text", "labels", "json") and not (type_.kind == "list" and type_.item):
-        raise low.scope.fail("SK311", node.span, f"`{low.scope.shown(node.span)}` is not a field that contains text")
+        raise low.scope.fail("SK311", node.span, f"`{low.scope.text(node.span)}` is not a field that contains text")
     return typed
 
 
@@ -128,7 +128,7 @@ def metric_value(low: Lowering, node: nodes.Expression) -> Typed:
 
 def metric(low: Lowering, node: nodes.Expression) -> Typed:
     """A metric by name; an expression becomes one."""
-    found = low.made_metric(metric_value(low, node), node.span)
+    found = low.as_metric(metric_value(low, node), node.span)
     return Typed(MetricTerm(found.name), metric_quantity(found, Level.EXAMPLE))
 
 
@@ -165,7 +165,7 @@ def candidate(low: Lowering, node: nodes.Expression) -> Typed:
 def claim(low: Lowering, node: nodes.Expression) -> Typed:
     """A comparison of the means of one metric for two skills."""
     hint = "write `candidate.metric > incumbent.metric`"
-    message = f"expected a comparison, found `{low.scope.shown(node.span)}`"
+    message = f"expected a comparison, found `{low.scope.text(node.span)}`"
     metric = _one_metric(low, node)
     if metric is not None:
         right = f"candidate.{metric} > incumbent.{metric}"
@@ -308,7 +308,7 @@ def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
         raise unknown_module(scope, of, scope.module.uses)
     rubrics = module.named("rubric")
     if name not in rubrics:
-        found = elsewhere(name, scope.module, module)
+        found = hint_elsewhere(name, scope.module, module)
         raise scope.unknown("SK105", "rubric", name, node.name.span, sorted(rubrics), owner=of.name, instead=found)
     text = rubrics[name].node.value
     if not isinstance(text, nodes.String | nodes.Text):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Label
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
@@ -13,7 +13,7 @@ from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
-from skillc.language.modules import elsewhere
+from skillc.language.modules import hint_elsewhere
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
 from skillc.text import counted
@@ -37,7 +37,7 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     name = node.function.name
     builtin = lookup(name, scope.level)
     if builtin is None:
-        _no_function(low, node, name)
+        raise _no_function(low, node, name)
     given = _arguments(low, node, builtin)
     arguments = tuple(typed.term for parameter, _, typed in given if not parameter.named)
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
@@ -49,16 +49,16 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     return Typed(CallTerm(name, arguments, options), quantity)
 
 
-def _no_function(low: Lowering, node: nodes.Call, name: str) -> NoReturn:
+def _no_function(low: Lowering, node: nodes.Call, name: str) -> Broken:
     scope, span = low.scope, node.function.span
     if name in EXAMPLE_FUNCTIONS or name in RUN_FUNCTIONS:
-        raise wrong_level(scope, node, name, span)
+        return wrong_level(scope, node, name, span)
     if name in scope.metrics.names:
         message = f"`{name}` is a metric without parameters"
-        raise scope.fail("SK205", span, message, f"write `{name}` without parentheses")
+        return scope.fail("SK205", span, message, f"write `{name}` without parentheses")
     known = chain(RUN_FUNCTIONS if scope.level is Level.RUN else EXAMPLE_FUNCTIONS, scope.module.functions())
-    found = elsewhere(name, scope.module)
-    raise scope.unknown("SK205", "function", name, span, known, instead=found, ordered=True)
+    found = hint_elsewhere(name, scope.module)
+    return scope.unknown("SK205", "function", name, span, known, instead=found, ordered=True)
 
 
 # ---- arguments ------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ def _arguments(low: Lowering, node: nodes.Call, builtin: Builtin) -> Given:
     if builtin.rest is not None:
         wanted += (BuiltinParameter("argument", builtin.rest),) * (len(positional) - len(wanted))
     if len(positional) != len(wanted):
-        _count(low, node, builtin, len(positional))
+        raise _count(low, node, builtin, len(positional))
     pairs = list(zip(wanted, positional, strict=True)) + _options(low, node, builtin)
     given: Given = []
     broken = False
@@ -98,14 +98,14 @@ def _is_none(low: Lowering, node: nodes.Expression) -> bool:
     return is_none(node)
 
 
-def _count(low: Lowering, node: nodes.Call, builtin: Builtin, found: int) -> NoReturn:
+def _count(low: Lowering, node: nodes.Call, builtin: Builtin, found: int) -> Broken:
     wanted = len(builtin.positional)
     takes = "two or more arguments" if builtin.many else counted(wanted, "argument")
     takes = takes if wanted or builtin.many else "no arguments"
     message = f"`{builtin.name}` takes {takes}, not {found}"
     if found > wanted and builtin.options:
-        raise low.scope.fail("SK310", node.span, message, f"pass options by name: `{builtin.usage}`")
-    raise low.scope.fail("SK310", node.span, message, f"write `{builtin.usage}`")
+        return low.scope.fail("SK310", node.span, message, f"pass options by name: `{builtin.usage}`")
+    return low.scope.fail("SK310", node.span, message, f"write `{builtin.usage}`")
 
 
 def _options(low: Lowering, node: nodes.Call, builtin: Builtin) -> list[tuple[BuiltinParameter, nodes.Argument]]:

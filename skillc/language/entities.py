@@ -11,7 +11,7 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.language.checked import Entity, FieldType, Value
 from skillc.language.forms import ENV
 from skillc.language.kinds import TYPES, Kind
-from skillc.language.modules import Module, elsewhere, renamed, use_first
+from skillc.language.modules import Module, alias_hint, hint_elsewhere, use_hint
 from skillc.language.settings import SettingReader
 from skillc.language.statements import ClassifiedBlock, Classifier, KindDeclaration
 from skillc.language.types import Broken, FileErrors
@@ -220,7 +220,7 @@ class Entities:
         home = module.alias(node.of.name)
         if home is None:
             name = node.of.name
-            hint = renamed(name, module) or self._meant(name, module.uses) or use_first(name)
+            hint = alias_hint(name, module) or self._suggest(name, module.uses) or use_hint(name)
             raise self._error("SK204", module, node.of.span, f"unknown module `{node.of.name}`", hint)
         return home, node.name
 
@@ -237,21 +237,21 @@ class Entities:
             shown = module.source.slice(node.span)
             raise self._error("SK313", module, node.span, f"`{shown}` is not a {kind.word}")
         code = "SK204" if home is module else "SK105"
-        found = elsewhere(name.text, module, home) if home is not module else None
-        hint = found or self._meant(name.text, known) or _options(known)
+        found = hint_elsewhere(name.text, module, home) if home is not module else None
+        hint = found or self._suggest(name.text, known) or _options(known)
         raise self._error(code, module, name.span, f"unknown {kind.word} `{name.text}`", hint)
 
     def _section_text(self, home: Module, name: nodes.Name, module: Module, node: nodes.Expression) -> str | None:
         """The text of a reused section, without its settings."""
         if home.sections is not None:
             if name.text not in home.sections:
-                near = self._meant(name.text, home.sections) or _options(home.sections) or "the skill has no headings"
+                near = self._suggest(name.text, home.sections) or _options(home.sections) or "the skill has no headings"
                 raise self._error("SK105", module, name.span, f"the skill has no section `{name.text}`", near)
             return home.sections[name.text]
         known = home.all_sections
         if name.text not in known:
             code = "SK204" if home is module else "SK105"
-            hint = self._meant(name.text, known) or _options(known)
+            hint = self._suggest(name.text, known) or _options(known)
             raise self._error(code, module, name.span, f"unknown section `{name.text}`", hint)
         found = known[name.text]
         home.reached.add(("section", name.text))
@@ -266,7 +266,7 @@ class Entities:
             self._open.pop()
         return value if isinstance(value, str) else None
 
-    def _meant(self, word: str, known: Iterable[str]) -> str | None:
+    def _suggest(self, word: str, known: Iterable[str]) -> str | None:
         return spelling_hint(word, self._report.spelling_candidates(word, known))
 
     def _error(self, code: str, module: Module, span: Span, message: str, hint: str | None = None) -> Broken:

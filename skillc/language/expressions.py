@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
-from typing import NoReturn, TypeVar, cast
+from typing import TypeVar, cast
 
 from skillc.diagnostics.diagnostic import Fix
 from skillc.gates.functions import Level
@@ -82,7 +82,7 @@ class Lowering:
         """The type of a value as a number."""
         quantity = number_type(typed, conditions=self.scope.level is Level.EXAMPLE)
         if quantity is None:
-            self._no_number(node, typed)
+            raise self._no_number(node, typed)
         return quantity
 
     def condition(self, node: nodes.Expression) -> tuple[Typed, ConditionType]:
@@ -92,25 +92,25 @@ class Lowering:
         if truth is None:
             hint = "compare it: `... > ...`"
             if isinstance(typed.type, NumberType) and typed.type.range.high == 1 and self.scope.level is Level.EXAMPLE:
-                hint = f"write `{self.scope.shown(node.span)} == 1`"
-            raise self.scope.fail("SK309", node.span, f"`{self.scope.shown(node.span)}` is not a condition", hint)
+                hint = f"write `{self.scope.text(node.span)} == 1`"
+            raise self.scope.fail("SK309", node.span, f"`{self.scope.text(node.span)}` is not a condition", hint)
         return typed, truth
 
-    def _no_number(self, node: nodes.Expression, typed: Typed) -> NoReturn:
-        shown, kind = self.scope.shown(node.span), typed.type
+    def _no_number(self, node: nodes.Expression, typed: Typed) -> Broken:
+        shown, kind = self.scope.text(node.span), typed.type
         if isinstance(kind, ColumnType) and kind.type.optional:
             message = f"`{shown}` may be `none`, so it is not a number"
-            raise self.scope.fail("SK307", node.span, message, "remove `| none` from its type")
+            return self.scope.fail("SK307", node.span, message, "remove `| none` from its type")
         if isinstance(kind, TextType | ColumnType):
             hint = "measure it: `tokens(...)`, `exact_match(...)`, or compare it with `==`"
-            raise self.scope.fail("SK307", node.span, f"`{shown}` is a text, not a number", hint)
+            return self.scope.fail("SK307", node.span, f"`{shown}` is a text, not a number", hint)
         if isinstance(kind, ConditionType):
             hint = "join conditions with `and`, `or`"
-            raise self.scope.fail("SK309", node.span, f"`{shown}` is a condition, not a number", hint)
+            return self.scope.fail("SK309", node.span, f"`{shown}` is a condition, not a number", hint)
         if isinstance(typed.term, StateTerm):
             hint = f"write `{shown}.metric`, or `tokens({shown})`"
-            raise self.scope.fail("SK307", node.span, f"`{shown}` is a skill, not a number", hint)
-        raise self.scope.fail("SK307", node.span, f"`{shown}` is not a number")
+            return self.scope.fail("SK307", node.span, f"`{shown}` is a skill, not a number", hint)
+        return self.scope.fail("SK307", node.span, f"`{shown}` is not a number")
 
     # ---- any expression ----
 
@@ -150,7 +150,7 @@ class Lowering:
         what = "a ratio" if isinstance(node, nodes.Ratio) else "a list"
         raise self.scope.fail("SK311", node.span, f"{what} is not allowed in this expression")
 
-    def made_metric(self, typed: Typed, span: Span) -> CheckedMetric:
+    def as_metric(self, typed: Typed, span: Span) -> CheckedMetric:
         """Make a metric of an example-level value, named by its canonical text; return a declared metric as it is."""
         scope = self.scope
         if isinstance(typed.term, MetricTerm) and typed.term.name in scope.metrics.names:
@@ -158,7 +158,7 @@ class Lowering:
         quantity = number_type(typed, conditions=True)
         if quantity is None:
             hint = "write the name of a metric, or an expression of fields and metrics"
-            raise scope.fail("SK311", span, f"expected a metric, found `{scope.shown(span)}`", hint)
+            raise scope.fail("SK311", span, f"expected a metric, found `{scope.text(span)}`", hint)
         if not quantity.range.finite and not scope.generic:
             raise scope.fail(
                 "SK304", span, "the range of this metric is not finite", "bound it: `clamp(..., 0, 300 tokens)`"
@@ -192,11 +192,11 @@ class Lowering:
         operands = [self.number(part) for part in parts] if hyphens else self.every(self.number, parts)
         left = operands[0]
         for each, right in zip(chain, operands[1:], strict=True):
-            typed = self._joined(each, left, right)
+            typed = self._operation(each, left, right)
             left = typed, self.as_number(each, typed)
         return replace(left[0], term=balance(left[0].term)) if len(chain) > _FLATTEST else left[0]
 
-    def _joined(self, node: nodes.Binary, first: _Number, second: _Number) -> Typed:
+    def _operation(self, node: nodes.Binary, first: _Number, second: _Number) -> Typed:
         (left, a), (right, b) = first, second
         level = max(a.level, b.level)
         term = Operation(node.operator, (left.term, right.term))
@@ -227,7 +227,7 @@ class Lowering:
         if Fraction(0) in b.range:
             if self.scope.generic:
                 return NumberType(unit, EVERYTHING, level)
-            shown = self.scope.shown(node.right.span)
+            shown = self.scope.text(node.right.span)
             hint = f"keep it away from 0: `max({shown}, 1{' ' + b.unit if b.unit else ''})`"
             raise self.scope.fail("SK305", node.right.span, f"`{shown}` may be 0, which can't be a divisor", hint)
         return NumberType(unit, a.range / b.range, level)
@@ -240,17 +240,17 @@ class Lowering:
         first_node, first = known[0]
         for node, quantity in known[1:]:
             if quantity.unit != first.unit:
-                self._two_units((first_node, first), (node, quantity))
+                raise self._two_units((first_node, first), (node, quantity))
         return first.unit
 
-    def _two_units(self, a: tuple[nodes.Expression, NumberType], b: tuple[nodes.Expression, NumberType]) -> NoReturn:
+    def _two_units(self, a: tuple[nodes.Expression, NumberType], b: tuple[nodes.Expression, NumberType]) -> Broken:
         scope = self.scope
         message = f"{describe_unit(a[1].unit)} and {describe_unit(b[1].unit)} can't be combined"
-        hint = f"`{scope.shown(a[0].span)}` is {_in(a[1].unit)}, `{scope.shown(b[0].span)}` is {_in(b[1].unit)}"
+        hint = f"`{scope.text(a[0].span)}` is {_in(a[1].unit)}, `{scope.text(b[0].span)}` is {_in(b[1].unit)}"
         fix = None
         for (node, quantity), (_, other) in ((a, b), (b, a)):
             if not quantity.unit and bare(node) and other.unit:
-                shown, end = scope.shown(node.span), node.span.end
+                shown, end = scope.text(node.span), node.span.end
                 hint = f"write `${shown}`" if other.unit == "$" else f"write `{shown} {other.unit}`"
                 if other.unit != "$":
                     fix = Fix(Span(end, end), f" {other.unit}", safe=False)
@@ -259,9 +259,9 @@ class Lowering:
             if divided and isinstance(node, nodes.Binary) and quantity.unit and not other.unit:
                 # `1 - tokens(x) / 300`: the divisor lacks the unit.
                 end = node.right.span.end
-                hint = f"write `{scope.shown(node.span)} {quantity.unit}`"
+                hint = f"write `{scope.text(node.span)} {quantity.unit}`"
                 fix = Fix(Span(end, end), f" {quantity.unit}", safe=False)
-        raise scope.fail("SK302", a[0].span.to(b[0].span), message, hint, fix)
+        return scope.fail("SK302", a[0].span.to(b[0].span), message, hint, fix)
 
 
 def _in(unit: str | None) -> str:
@@ -283,7 +283,7 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
     """Lower a comparison."""
     scope = low.scope
     if len(node.operators) > 1:
-        first, middle, last = (scope.shown(operand.span) for operand in node.operands[:3])
+        first, middle, last = (scope.text(operand.span) for operand in node.operands[:3])
         hint = f"write `{first} {node.operators[0]} {middle} and {middle} {node.operators[1]} {last}`"
         raise scope.fail("SK312", node.span, "comparisons can't be chained", hint, _unchained(low, node))
     left, right = low.every(low.lower, node.operands)
@@ -302,7 +302,7 @@ def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> Con
     for typed, operand in ((left, node.operands[0]), (right, node.operands[1])):
         if text_type(typed) is None:
             other = node.operands[1 if operand is node.operands[0] else 0]
-            message = f"`{scope.shown(other.span)}` is a text, not a number"
+            message = f"`{scope.text(other.span)}` is a text, not a number"
             raise scope.fail("SK307", node.span, message, "compare a text with a text in quotes")
     if node.operators[0] not in ("==", "!="):
         raise scope.fail("SK307", node.span, "texts can't be ordered", "compare them with `==` or `!=`")
@@ -311,19 +311,19 @@ def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> Con
         if prose is None or not prose.labels or not isinstance(opposite.term, TextConstant):
             continue
         if opposite.term.value not in prose.labels:
-            _no_label(low, place, opposite.term.value, prose.labels)
+            raise _no_label(low, place, opposite.term.value, prose.labels)
     literal_ = isinstance(left.term, TextConstant) and isinstance(right.term, TextConstant)
     return ConditionType(Level.LITERAL if literal_ else Level.EXAMPLE)
 
 
-def _no_label(low: Lowering, node: nodes.Expression, value: str, labels: tuple[str, ...]) -> NoReturn:
+def _no_label(low: Lowering, node: nodes.Expression, value: str, labels: tuple[str, ...]) -> Broken:
     from skillc.diagnostics.suggest import suggest
 
     near = suggest(value, labels)
     listed = ", ".join(f'"{label}"' for label in labels[:8])
     hint = f'did you mean "{near}"?' if near else f"valid options: {listed}"
     fix = Fix(node.span, f'"{near}"', safe=False) if near else None
-    raise low.scope.fail("SK308", node.span, f'"{value}" is not a declared label', hint, fix)
+    return low.scope.fail("SK308", node.span, f'"{value}" is not a declared label', hint, fix)
 
 
 def _check_undecided(low: Lowering, node: nodes.Compare, left: _Number, right: _Number) -> None:
@@ -341,9 +341,9 @@ def _check_undecided(low: Lowering, node: nodes.Compare, left: _Number, right: _
     if hint is None:
         index = 1 if isinstance(a.term, Constant) else 0
         other, quantity = node.operands[index], (first, second)[index]
-        hint = f"`{low.scope.shown(other.span)}` is in {_interval(quantity)}"
+        hint = f"`{low.scope.text(other.span)}` is in {_interval(quantity)}"
     word = "always" if outcome else "never"
-    message = f"`{low.scope.shown(node.span)}` is {word} true"
+    message = f"`{low.scope.text(node.span)}` is {word} true"
     if low.scope.site is not None:
         meaning = show_term(Operation(operator, (a.term, b.term)))
         message = f"this is {word} true: it means `{meaning}`"

@@ -139,23 +139,13 @@ class SettingKind:
         return str(value)
 
 
-def setting(
-    default: T,
-    about: str,
-    *forms: Form,
-    unset: str = "",
-    details: str = "",
-    stages: tuple[str, ...] = (),
-    ends_run: bool = False,
-    truncates: bool = False,
-) -> T:
+def setting(default: T, about: str, *forms: Form, **attributes: Any) -> T:
     """Declare a setting as a field of a frozen dataclass, which is the block's part of the plan.
 
-    A switch or a choice of words needs no forms: the type of the field implies them.
+    A switch or a choice of words needs no forms: the type of the field implies them. `attributes` are those of
+    `SettingKind`.
     """
-    kind = SettingKind(
-        "", forms, about, default, unset, (), details, stages, changeable=True, ends_run=ends_run, truncates=truncates
-    )
+    kind = SettingKind("", forms, about, default, changeable=True, **attributes)
     return field(default=default, metadata={"setting": kind})
 
 

@@ -25,7 +25,7 @@ from skillc.gates.terms import (
 from skillc.gates.units import decimal, describe_unit
 from skillc.language import arguments
 from skillc.language.checked import FieldType
-from skillc.language.modules import Module, elsewhere
+from skillc.language.modules import Module, hint_elsewhere
 from skillc.language.scope import Binding, Scope, unknown_module
 from skillc.language.statements import KindDeclaration
 from skillc.language.types import (
@@ -89,11 +89,11 @@ _SMALLER = "give the parts names, as metrics of their own"
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """A metric or gate with parameters; `shown` is its name at the call."""
+    """A metric or gate with parameters; `label` is its name at the call."""
 
     module: Module
     decl: KindDeclaration
-    shown: str
+    label: str
 
     @property
     def name(self) -> str:
@@ -143,7 +143,7 @@ def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None
     if name in module.names():
         hint = "only metrics and gates with parameters can be called"
         raise scope.fail("SK105", place, f"`{owner}.{name}` is not a function", hint)
-    found = elsewhere(name, scope.module, module)
+    found = hint_elsewhere(name, scope.module, module)
     known = module.functions()
     raise scope.unknown("SK105", "function", name, place, known, owner=owner, instead=found, ordered=True)
 
@@ -262,7 +262,7 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
     if function.module.verified.get(function.name) is False or not (too_deep or verify(low, function)):
         raise Broken
     if function.level is not scope.level:
-        raise wrong_level(scope, node, function.shown, node.span)
+        raise wrong_level(scope, node, function.label, node.span)
     if not scope.generic:
         function.module.reached.add(("function", function.name))
     scope.effort.expansions += 1
@@ -286,7 +286,7 @@ def expand(low: Lowering, node: nodes.Call, function: UserFunction) -> Typed:
 def wrong_level(scope: Scope, node: nodes.Call, name: str, span: Span) -> Broken:
     """Report a function of metrics in a gate, or a function of gates in a metric."""
     if scope.level is Level.RUN:
-        hint = f"make it a metric: `metric m = {scope.shown(node.span)}`, and write `candidate.m`"
+        hint = f"make it a metric: `metric m = {scope.text(node.span)}`, and write `candidate.m`"
         message = f"`{name}` measures one rollout, and a gate compares whole runs"
     else:
         message, hint = f"`{name}` compares skills, and a metric measures one rollout", "call it in a gate"
@@ -309,7 +309,7 @@ def _bindings(low: Lowering, node: nodes.Call, function: UserFunction) -> dict[s
             inside = replace(low.scope, module=function.module, parameters={})
             bound[name] = _bind(low.within(inside, 0), function, parameter, parameter.default)
         else:
-            message = f"`{function.shown}` needs `{name}`"
+            message = f"`{function.label}` needs `{name}`"
             raise low.scope.fail("SK310", node.span, message, f"write `{_usage(function)}`")
     if broken:
         raise Broken
@@ -322,12 +322,12 @@ def _given(scope: Scope, node: nodes.Call, function: UserFunction) -> dict[str, 
     for index, argument in enumerate(node.arguments):
         if argument.name is None and index >= len(names):
             takes = counted(len(names), "argument")
-            message = f"`{function.shown}` takes {takes}, not {len(node.arguments)}"
+            message = f"`{function.label}` takes {takes}, not {len(node.arguments)}"
             raise scope.fail("SK310", argument.span, message, f"write `{_usage(function)}`")
         name = argument.name.text if argument.name else names[index]
         if name not in names:
             assert argument.name is not None
-            raise scope.unknown("SK310", "parameter", name, argument.name.span, names, owner=function.shown)
+            raise scope.unknown("SK310", "parameter", name, argument.name.span, names, owner=function.label)
         if name in given:
             raise scope.fail("SK310", argument.span, f"`{name}` is passed twice", "keep one of them")
         given[name] = argument.value
@@ -336,7 +336,7 @@ def _given(scope: Scope, node: nodes.Call, function: UserFunction) -> dict[str, 
 
 def _usage(function: UserFunction) -> str:
     parts = [p.name.text if p.default is None else f"{p.name.text} = ..." for p in function.parameters]
-    return f"{function.shown}({', '.join(parts)})"
+    return f"{function.label}({', '.join(parts)})"
 
 
 def _bind(low: Lowering, function: UserFunction, parameter: nodes.Parameter, node: nodes.Expression) -> Binding:
@@ -354,7 +354,7 @@ def _bind(low: Lowering, function: UserFunction, parameter: nodes.Parameter, nod
         message = f"`{parameter.name.text}` takes {wanted}, not {describe_unit(quantity.unit)}"
         hint = None
         if unit and isinstance(node, nodes.Quantity) and node.unit is None:
-            shown = scope.shown(node.span)
+            shown = scope.text(node.span)
             hint = f"write `${shown}`" if unit == "$" else f"write `{shown} {unit}`"
         raise scope.fail("SK302", node.span, message, hint)
     value, high = quantity.range.bounds

@@ -32,7 +32,7 @@ class UseTarget:
     """The file of a `use`: in the program's folder, in a package, or of the standard library (no `path`)."""
 
     key: str
-    shown: str
+    label: str
     path: str = ""
     package: Package | None = None
 
@@ -128,17 +128,17 @@ class Linker:
         index = next((i for i, step in enumerate(self._open) if step.module.key == target.key), None)
         if index is not None:
             circle = self._open[index:]
-            names = " → ".join(f"`{each}`" for each in [*(step.module.shown for step in circle), target.shown])
+            names = " → ".join(f"`{each}`" for each in [*(step.module.label for step in circle), target.label])
             # Each label is where one file uses the next; the last is the place of the message.
             steps = tuple(
-                Label(step.opened.source, step.opened.span, f"`{before.module.shown}` uses `{step.module.shown}`")
+                Label(step.opened.source, step.opened.span, f"`{before.module.label}` uses `{step.module.label}`")
                 for before, step in pairwise(circle)
                 if step.opened is not None
             )
             hint = "move the shared declarations into a third file"
             raise self._error("SK103", module, place, f"circular use of files: {names}", hint, secondary=steps)
         if len(self._open) > _DEEPEST:
-            message = f"`{target.shown}` is at the end of a chain of {len(self._open)} files"
+            message = f"`{target.label}` is at the end of a chain of {len(self._open)} files"
             raise self._error("SK121", module, place, message, "use the file in the program itself")
 
     def _target(self, module: Module, use: nodes.Use, place: Span) -> UseTarget:
@@ -235,11 +235,11 @@ class Linker:
         self, module: Module, target: UseTarget, package: Package, place: Span, error: SkillcError
     ) -> Broken:
         known = [f"{package.name}.{each}" for each in package.modules()]
-        if target.shown in known:
+        if target.label in known:
             return self._error("SK113", module, place, error.message, error.hint)
         options = f"valid options: {listed(known[:8])}" if known else "the package contains no `.skill` files"
-        hint, fix = spelling_hint(target.shown, known) or options, spelling_fix(target.shown, place, known)
-        message = f"`{package.distribution}` has no module `{target.shown}`"
+        hint, fix = spelling_hint(target.label, known) or options, spelling_fix(target.label, place, known)
+        message = f"`{package.distribution}` has no module `{target.label}`"
         return self._error("SK113", module, place, message, hint, fix=fix)
 
     def _parsed(self, module: Module, target: UseTarget, source: Source, place: Span) -> Module:
@@ -247,7 +247,7 @@ class Linker:
         if parsed.diagnostics:
             first = parsed.diagnostics[0]
             label = Label(source, first.primary.span, first.message)
-            message, hint = f"`{target.shown}` can't be used: it has errors", f"run `skillc check {source.name}`"
+            message, hint = f"`{target.label}` can't be used: it has errors", f"run `skillc check {source.name}`"
             raise self._error("SK106", module, place, message, hint, secondary=(label,))
         classifier = Classifier(self._report, source, "", ())
         kinds = classifier.classify(parsed.program.statements).kinds

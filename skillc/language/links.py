@@ -15,6 +15,7 @@ from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, STATES, TYPES, Kind
 from skillc.language.modules import Module
+from skillc.language.settings import fits
 from skillc.language.statements import Classifier, KindDeclaration, SettingDeclaration, is_language
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -265,27 +266,18 @@ class _Walker:
             self.statements(node.block.statements, None, block, passes=True, owner=decl.name.text)
 
     def _setting_value(self, node: nodes.Expression, forms: Iterable[Form]) -> Form | None:
-        for form in forms:
-            if isinstance(node, nodes.Reference):
-                if form.kind == "field":
-                    self._field(node)
-                    return form
-                if node.name in form.words or (form.kind == "switch" and node.name in ("on", "off")):
-                    self._add(node.span, Symbol("word", node.name))
-                    return form
-            elif isinstance(node, nodes.Call):
-                called = node.function
-                if form.kind == "call" and isinstance(called, nodes.Reference) and called.name == form.name:
-                    self._add(called.span, Symbol("word", form.name))
-                    return form
-            elif isinstance(node, nodes.List):
-                if form.kind == "list":
-                    for item in node.items:
-                        self._setting_value(item, form.items)
-                    return form
-            elif isinstance(node, nodes.String | nodes.Text) and form.kind == "text":
-                return form
-        return None
+        form = next((each for each in forms if fits(each, node)), None)
+        if form is not None and isinstance(node, nodes.Reference):
+            if form.kind == "field":
+                self._field(node)
+            else:
+                self._add(node.span, Symbol("word", node.name))
+        elif form is not None and isinstance(node, nodes.Call):
+            self._add(node.function.span, Symbol("word", form.name))
+        elif form is not None and isinstance(node, nodes.List):
+            for item in node.items:
+                self._setting_value(item, form.items)
+        return form
 
     # ---- expressions ----
 

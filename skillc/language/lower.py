@@ -63,7 +63,7 @@ class Lower:
 
     def lower_metrics(self) -> None:
         """Lower all metrics."""
-        for name in in_order({name: decl.node.value for name, decl in self._declared.items()}):
+        for name in dependency_order({name: decl.node.value for name, decl in self._declared.items()}):
             try:
                 self.metric(name)
             except Broken:
@@ -156,7 +156,7 @@ class Lower:
         low = Lowering(scope)
         typed = low.lower(node)
         if isinstance(typed.type, NumberType):
-            shown = scope.shown(node.span)
+            shown = scope.text(node.span)
             hint = f"compare it: `{shown} >= ...{' ' + typed.type.unit if typed.type.unit else ''}`"
             message = f"the {decl.kind.word} `{name.text}` is a number, not a condition"
             raise scope.fail("SK309", node.span, message, hint)
@@ -196,7 +196,7 @@ class Lower:
         return " ".join(" ".join(parts).split())
 
 
-def in_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
+def dependency_order(expressions: Mapping[str, nodes.Expression | None]) -> list[str]:
     """Sort metrics so that each comes after those that it reads; a circle keeps the given order.
 
     Any reference with the name of a metric counts, even if it means something else there.

@@ -130,7 +130,7 @@ class Module:
     package: Package | None = None
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Its name in messages, as written after `use`."""
         if self.package is None:
             return self.key
@@ -219,29 +219,29 @@ def _declared_in_std() -> Mapping[str, frozenset[str]]:
 # ---- hints ------------------------------------------------------------------------------------------
 
 
-def elsewhere(name: str, module: Module, home: Module | None = None) -> str | None:
+def hint_elsewhere(name: str, module: Module, home: Module | None = None) -> str | None:
     """Hint with the place of a name that `home` does not declare, if another module does."""
     for alias, used in module.uses.items():
         if used is not None and used is not home and name in used.names():
-            return f"`{name}` is in `{used.shown}`: write `{alias}.{name}`"
+            return f"`{name}` is in `{used.label}`: write `{alias}.{name}`"
     for std, names in _declared_in_std().items():
         if name in names and (home is None or home.key != f"{STD}.{std}"):
             return f"`{name}` is in `{STD}.{std}`: write `use {STD}.{std}`, and `{std}.{name}`"
     return None
 
 
-def renamed(name: str, module: Module) -> str | None:
+def alias_hint(name: str, module: Module) -> str | None:
     """Hint for a module that is referred to by its own name, but used under an alias."""
     for alias, used in module.uses.items():
         if used is None:
             continue
         own = used.key.partition(".")[2] if not used.path else used.path.rpartition("/")[2].rpartition(".")[0]
-        if own == name or used.shown == name:
-            return f"`{used.shown}` is used as `{alias}` in this file"
+        if own == name or used.label == name:
+            return f"`{used.label}` is used as `{alias}` in this file"
     return None
 
 
-def use_first(name: str) -> str:
+def use_hint(name: str) -> str:
     """Hint for a module that the file does not use."""
     file = f'`use "./{name}.skill" as {name}`'
     return f"write `use {STD}.{name}`, or {file}, first" if name in standard_names() else f"write {file} first"

@@ -14,7 +14,7 @@ from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm, Term
 from skillc.language.checked import CheckedMetric, Entity, Unsupported, amount_of, fields_of
 from skillc.language.kinds import STATES
-from skillc.language.modules import Module, elsewhere, renamed, use_first
+from skillc.language.modules import Module, alias_hint, hint_elsewhere, use_hint
 from skillc.language.types import (
     ArgumentType,
     Broken,
@@ -153,7 +153,7 @@ class Scope:
         """The file of the expression."""
         return self.module.source
 
-    def shown(self, span: Span) -> str:
+    def text(self, span: Span) -> str:
         """The text of a span, on one line."""
         return " ".join(self.source.slice(span).split())
 
@@ -237,7 +237,7 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     if scope.parameters is not None:
         return _captured(low, node)
     if scope.level is Level.RUN:
-        _in_gate(low, node)
+        raise _in_gate(low, node)
     if name in scope.facts.columns:
         return Typed(FieldTerm(name), scope.facts.columns[name])
     if name in scope.metrics.names:
@@ -250,7 +250,7 @@ def _parameter(low: Lowering, node: nodes.Reference, bound: Binding) -> Typed:
         raise low.scope.fail("SK311", node.span, f"`{node.name}` is `none`, and a value is required")
     if low.scope.level is Level.RUN:
         if bound.type == "metric":
-            _bare(low, node)
+            raise _bare(low, node)
         if isinstance(bound.typed.type, ColumnType) or bound.typed.type == ConditionType(Level.EXAMPLE):
             message = f"`{node.name}` is a value of one example, and a gate compares whole runs"
             raise low.scope.fail("SK306", node.span, message)
@@ -259,50 +259,53 @@ def _parameter(low: Lowering, node: nodes.Reference, bound: Binding) -> Typed:
 
 def _captured(low: Lowering, node: nodes.Reference) -> Typed:
     scope, name = low.scope, node.name
-    known = list(scope.parameters or ())
     if name in scope.facts.columns or name in scope.metrics.names:
-        hint = f"make it a parameter: `{name}: {'metric' if name in scope.metrics.names else 'text'}`"
-        raise scope.fail("SK213", node.span, f"`{name}` is not a parameter of this body", hint)
-    raise scope.unknown("SK204", "name", name, node.span, known)
+        raise _not_a_parameter(scope, node.span, name, "metric" if name in scope.metrics.names else "text")
+    raise scope.unknown("SK204", "name", name, node.span, scope.parameters or ())
 
 
-def _in_gate(low: Lowering, node: nodes.Reference) -> NoReturn:
+def _not_a_parameter(scope: Scope, span: Span, name: str, type_: str) -> Broken:
+    hint = f"make it a parameter: `{name}: {type_}`"
+    return scope.fail("SK213", span, f"`{name}` is not a parameter of this body", hint)
+
+
+def _in_gate(low: Lowering, node: nodes.Reference) -> Broken:
     scope, name = low.scope, node.name
     if name in scope.metrics.names:
-        _bare(low, node)
+        return _bare(low, node)
     if name in scope.facts.columns:
         hint = "compare skills: `candidate.metric`, or group by the field: `by = field`"
-        raise scope.fail(
+        return scope.fail(
             "SK306", node.span, f"`{name}` is a field of one example, and a gate compares whole runs", hint
         )
-    _unknown_value(low, node)
+    return _unknown_value(low, node)
 
 
-def _bare(low: Lowering, node: nodes.Reference) -> NoReturn:
+def _bare(low: Lowering, node: nodes.Reference) -> Broken:
     name = node.name
     fix = Fix(Span(node.span.start, node.span.start), "candidate.", safe=False)
     message = f"`{name}` is measured on one rollout; a gate compares skills"
-    raise low.scope.fail("SK217", node.span, message, f"write `candidate.{name}`", fix)
+    return low.scope.fail("SK217", node.span, message, f"write `candidate.{name}`", fix)
 
 
-def _unknown_value(low: Lowering, node: nodes.Reference) -> NoReturn:
+def _unknown_value(low: Lowering, node: nodes.Reference) -> Broken:
     scope, name = low.scope, node.name
     if name in scope.module.functions() or name in NAMES:
-        raise low.scope.fail("SK204", node.span, f"`{name}` is a function", f"call it: `{name}(...)`")
+        return low.scope.fail("SK204", node.span, f"`{name}` is a function", f"call it: `{name}(...)`")
     if name in STATES:
-        _no_skills(low, node.span, name)
+        return _no_skills(low, node.span, name)
     if name in scope.module.uses:
-        raise scope.fail("SK204", node.span, f"`{name}` is a module", f"write `{name}.name`")
+        return scope.fail("SK204", node.span, f"`{name}` is a module", f"write `{name}.name`")
     known = chain(() if scope.level is Level.RUN else scope.facts.columns, scope.metrics.names)
     if name in ("true", "false", "on", "off") and name not in scope.facts.broken:
         hint = "write the condition alone, or `not` before it"
-        raise scope.fail("SK204", node.span, f"`{name}` is not a value", hint)
-    raise scope.unknown("SK204", "name", name, node.span, known, ordered=True)
+        return scope.fail("SK204", node.span, f"`{name}` is not a value", hint)
+    return scope.unknown("SK204", "name", name, node.span, known, ordered=True)
 
 
-def _no_skills(low: Lowering, span: Span, name: str) -> NoReturn:
+def _no_skills(low: Lowering, span: Span, name: str) -> Broken:
     message = f"a metric measures one rollout, so it can't read `{name}`"
-    raise low.scope.fail("SK306", span, message, "compare skills in a gate")
+    return low.scope.fail("SK306", span, message, "compare skills in a gate")
 
 
 def lower_member(low: Lowering, node: nodes.Member) -> Typed:
@@ -312,7 +315,7 @@ def lower_member(low: Lowering, node: nodes.Member) -> Typed:
         raise scope.fail("SK204", node.span, "only skills and modules have members", "write `candidate.metric`")
     if of.name in STATES:
         if scope.level is not Level.RUN:
-            _no_skills(low, node.span, f"{of.name}.{node.name.text}")
+            raise _no_skills(low, node.span, f"{of.name}.{node.name.text}")
         metric = _metric_of(low, node)
         return Typed(MeanTerm(cast("SkillState", of.name), metric.name), metric_quantity(metric, Level.RUN))
     raise _of_module(low, node, of)
@@ -322,16 +325,15 @@ def _metric_of(low: Lowering, node: nodes.Member) -> CheckedMetric:
     scope, name = low.scope, node.name.text
     bound = scope.parameters.get(name) if scope.parameters is not None else None
     if bound is not None and bound.type == "metric" and bound.typed is not None:
-        return low.made_metric(bound.typed, node.name.span)
+        return low.as_metric(bound.typed, node.name.span)
     if scope.parameters is not None:
         if name in scope.metrics.names:
-            hint = f"make it a parameter: `{name}: metric`"
-            raise scope.fail("SK213", node.name.span, f"`{name}` is not a parameter of this body", hint)
+            raise _not_a_parameter(scope, node.name.span, name, "metric")
         metrics = [each for each, b in scope.parameters.items() if b.type == "metric"]
         raise scope.unknown("SK204", "metric", name, node.name.span, metrics)
     if name not in scope.metrics.names:
         if name in scope.facts.columns:
-            hint = f"measure it: `metric m = exact_match({name})`, then write `{low.scope.shown(node.of.span)}.m`"
+            hint = f"measure it: `metric m = exact_match({name})`, then write `{low.scope.text(node.of.span)}.m`"
             raise scope.fail("SK204", node.name.span, f"`{name}` is a field, not a metric", hint)
         raise scope.unknown("SK204", "metric", name, node.name.span, scope.metrics.names, ordered=True)
     return scope.metrics.metric(name, low.depth)
@@ -349,7 +351,7 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
     if name in module.functions():
         raise scope.fail("SK204", node.span, f"`{shown}` is a function", f"call it: `{shown}(...)`")
     if name not in module.names():
-        found, known = elsewhere(name, scope.module, module), module.names()
+        found, known = hint_elsewhere(name, scope.module, module), module.names()
         raise scope.unknown("SK105", "name", name, node.name.span, known, owner=of.name, instead=found, ordered=True)
     hint = "only metrics and gates with parameters can be used from another file"
     raise scope.fail("SK112", node.span, f"`{shown}` can't be used in this program", hint)
@@ -357,7 +359,7 @@ def _of_module(low: Lowering, node: nodes.Member, of: nodes.Reference) -> NoRetu
 
 def unknown_module(scope: Scope, of: nodes.Reference, known: Iterable[str], what: str = "module") -> Broken:
     """Report a module that is not used, or used under another name."""
-    otherwise = use_first(of.name)
+    otherwise = use_hint(of.name)
     return scope.unknown(
-        "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=renamed(of.name, scope.module)
+        "SK204", what, of.name, of.span, known, otherwise=otherwise, instead=alias_hint(of.name, scope.module)
     )

@@ -55,7 +55,7 @@ class SettingReader:
         node, name = decl.node, decl.name.text
         if decl.setting is None:
             self._refuse_secret(decl)
-            return self._passed(decl)
+            return self._pass_on(decl)
         forms = decl.setting.forms
         if node.value is None:
             form = next((f for f in forms if f.kind == "block"), None)
@@ -87,7 +87,7 @@ class SettingReader:
             hint = 'write `key = env("NAME")`, and set that variable'
             raise self._errors.add("SK602", decl.node.value.span, message, hint)
 
-    def _passed(self, decl: SettingDeclaration) -> Setting:
+    def _pass_on(self, decl: SettingDeclaration) -> Setting:
         node = decl.node
         block = self._block(PLAIN_BLOCK, node.block)
         if node.value is None:
@@ -122,11 +122,11 @@ class SettingReader:
 
     def _value(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> tuple[Value, Form]:
         for form in forms:
-            if _fits(form, node):
-                return self._formed(name, form, node), form
+            if fits(form, node):
+                return self._typed(name, form, node), form
         raise self._no_form(name, forms, node)
 
-    def _formed(self, name: str, form: Form, node: nodes.Expression) -> Value:
+    def _typed(self, name: str, form: Form, node: nodes.Expression) -> Value:
         if isinstance(node, nodes.String | nodes.Text):
             return node.value
         if form.kind == "number":
@@ -206,7 +206,7 @@ class SettingReader:
         listed = [word for form in forms for word in form.words]
         hint: str | None = f"write `{name} = {_sample(forms[0])}`"
         fix: Fix | None = None
-        written = self._meant(forms, node)
+        written = self._suggest(forms, node)
         if written is not None:
             hint, fix = f"write `{name} = {written}`", Fix(node.span, written, safe=False)
         elif isinstance(node, nodes.String | nodes.Text) and node.value in listed:
@@ -225,7 +225,7 @@ class SettingReader:
             return self._errors.add("SK602", node.span, message, 'write `env("NAME")`, and set that variable')
         return self._errors.add("SK313", node.span, f"`{name}` takes {wanted}", hint, fix=fix)
 
-    def _meant(self, forms: tuple[Form, ...], node: nodes.Expression) -> str | None:
+    def _suggest(self, forms: tuple[Form, ...], node: nodes.Expression) -> str | None:
         """The correct text of a number or a ratio that is written in quotes or with other signs."""
         for form in forms:
             if form.kind == "number" and isinstance(node, nodes.String):
@@ -286,7 +286,7 @@ def read_setting(setting: SettingKind, text: str) -> Value | Diagnostic:
     return values[setting.name].value
 
 
-def _fits(form: Form, node: nodes.Expression) -> bool:
+def fits(form: Form, node: nodes.Expression) -> bool:
     """Whether a value has the outer shape of a form; its parts may still be wrong."""
     if isinstance(node, nodes.Reference):
         if form.kind == "switch":

@@ -185,7 +185,7 @@ class Classifier:
         decl = KindDeclaration(
             kind, name, tuple(w.text for w in modifiers), tuple(w.text for w in suffix), node, self._source
         )
-        return decl if self._shaped(decl) else None
+        return decl if self._has_shape(decl) else None
 
     def _too_many(self, kind: Kind, name: nodes.Name | None, suffix: tuple[nodes.Name, ...]) -> None:
         first = suffix[0]
@@ -201,7 +201,7 @@ class Classifier:
             fix = Fix(span, joined, safe=False)
             self._error("SK210", span, "a name must be one word", f"write `{joined}`", fix=fix)
 
-    def _shaped(self, decl: KindDeclaration) -> bool:
+    def _has_shape(self, decl: KindDeclaration) -> bool:
         """Whether it has a type, parameters, a value and a block where its kind says so."""
         kind, node = decl.kind, decl.node
         what = f"`{' '.join(word.text for word in node.words)}`"

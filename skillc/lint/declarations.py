@@ -90,7 +90,7 @@ def _used_twice(module: Module) -> Iterator[Diagnostic]:
         other = first.setdefault(used.key, alias)
         if other != alias and alias in module.places and other in module.places:
             labels = (Label(module.source, module.places[other], "first name"),)
-            message = f"`{alias}` and `{other}` are the same module, `{used.shown}`"
+            message = f"`{alias}` and `{other}` are the same module, `{used.label}`"
             place = Label(module.source, module.places[alias])
             yield note("SK118", place, message, "keep one of the lines", secondary=labels)
 

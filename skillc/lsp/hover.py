@@ -59,7 +59,7 @@ def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
         yield _code(source.slice(origin.span)) if source is not None else None
         yield f"parameter of `{symbol.owner}`"
     elif isinstance(origin, Module):
-        yield f"module `{origin.shown}`"
+        yield f"module `{origin.label}`"
         yield f"members: {listed(origin.names(), most=20)}" if origin.names() else None
     elif symbol.kind == "state":
         yield f"`{symbol.name}`: {STATES[symbol.name]}"
