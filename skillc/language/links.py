@@ -107,9 +107,6 @@ class _Context:
     level: Level
     parameters: Mapping[str, Symbol] | None = None
 
-    def at(self, level: Level) -> _Context:
-        return replace(self, level=level)
-
 
 class _Walker:
     def __init__(self, module: Module) -> None:
@@ -308,10 +305,8 @@ class _Walker:
             self._add(node.span, context.parameters[name])
         elif name in STATES and context.level is Level.RUN:
             self._add(node.span, Symbol("state", name))
-        elif context.parameters is None and name in self._fields:
-            self._add(node.span, symbol_of(self._fields[name]))
-        elif context.parameters is None and name in self._metrics:
-            self._add(node.span, symbol_of(self._metrics[name]))
+        elif context.parameters is None and (decl := self._fields.get(name) or self._metrics.get(name)) is not None:
+            self._add(node.span, symbol_of(decl))
         elif name == "none":
             self._add(node.span, Symbol("word", name))
 
@@ -400,7 +395,7 @@ class _Walker:
         elif takes in ("batch", "run") and isinstance(node, nodes.Reference):
             self._word(node, (takes,))
         elif takes in _EXAMPLE_TYPES:
-            self._expression(node, context.at(Level.EXAMPLE))
+            self._expression(node, replace(context, level=Level.EXAMPLE))
         else:
             self._expression(node, context)
 

@@ -57,13 +57,7 @@ class OptimizePlan:
         "fails is tried again until it comes out right or the samples are used up; the right rollout is shown beside "
         "the wrong one",
     )
-    candidates: int = setting(
-        1,
-        "candidates of a step, raced against each other",
-        count(),
-        stages=("gate",),
-        details="candidates of a step, raced against each other in lockstep",
-    )
+    candidates: int = setting(1, "candidates of a step, raced in lockstep", count(), stages=("gate",))
     drafts: int = setting(
         3,
         "whole-section drafts of a step that is not spent on edits",
@@ -98,18 +92,16 @@ class OptimizePlan:
     )
     retries: int = setting(
         0,
-        "smaller patches tried after a rejection",
+        "smaller patches tried after a rejection, without the edits that broke most",
         count(low=0),
         stages=("gate",),
-        details="smaller patches tried after a reject, without the edits that broke most",
     )
     wave: int | None = setting(
         None,
-        "rollouts sent at once",
+        "rollouts of a candidate sent at once",
         count("examples"),
         unset="a tenth of the validation split, 8 to 32",
         stages=("gate",),
-        details="rollouts of a candidate sent at once",
     )
     speculate: bool = setting(
         True,
@@ -182,11 +174,7 @@ class OptimizePlan:
         details="counts the examples on which each rule helped and misled; shown beside the rules, and a rule that "
         "harms more than it helps is proposed for deletion",
     )
-    rejected_buffer: bool = setting(
-        True,
-        "whether the optimizer is shown rejected edits",
-        details="rejected edits are remembered for the whole run, and shown with the reason",
-    )
+    rejected_buffer: bool = setting(True, "whether the optimizer is shown the run's rejected edits, with the reasons")
     slow_update: bool = setting(
         True,
         "whether slow sections are rewritten at epoch ends",
@@ -194,11 +182,7 @@ class OptimizePlan:
         details="`slow` sections are rewritten at epoch ends, from the same examples before and after the epoch",
     )
     slow_update_samples: int = setting(
-        20,
-        "examples that a slow update compares",
-        count("examples", low=0),
-        stages=("slow update",),
-        details="examples that it compares",
+        20, "examples that a slow update compares", count("examples", low=0), stages=("slow update",)
     )
     pairs: Literal["mixed", "changed", "unchanged"] = setting(
         "mixed",
@@ -214,10 +198,7 @@ class OptimizePlan:
         "it is not asked",
     )
     trajectory_limit: int = setting(
-        1500,
-        "tokens of one trajectory in a reflection",
-        amount("tokens", low=1, whole=True),
-        details="the largest part of one trajectory in a reflection",
+        1500, "tokens of one trajectory shown to a reflection", amount("tokens", low=1, whole=True)
     )
 
 
