@@ -56,5 +56,5 @@ def test_a_providers_model_has_its_key_from_the_environment(place, model, variab
 def test_what_is_no_model_is_refused(place, model):
     done = skillc("new", "things.jsonl", "--model", model, folder=place.folder)
     assert done.returncode == 2
-    assert "is no model" in done.stderr and "provider/name" in done.stderr
+    assert "is not a model" in done.stderr and "provider/name" in done.stderr
     assert not (place.folder / "things.skill").exists()
