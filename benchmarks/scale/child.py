@@ -122,7 +122,7 @@ def main() -> None:
 
     import skillc.run.session
 
-    setattr(skillc.run.session, "Runner", Plain)  # noqa: B010
+    setattr(skillc.run.session, "RolloutRunner", Plain)  # noqa: B010
     watch = Timed()
     client = Client(planned.plan, transport=models, cache_folder=program.parent / "cache", concurrency=64)
     job = Job(planned, estimated, program.parent / f"skills-{mode}", program.parent / f".skillc-{mode}")

@@ -123,7 +123,7 @@ class _Plain:
 
 def run(job: Job) -> Ran:
     """A whole compile: baseline, epochs, final test, verdict."""
-    setattr(skillc.run.session, "Runner", _Plain)  # noqa: B010
+    setattr(skillc.run.session, "RolloutRunner", _Plain)  # noqa: B010
     world, observer = HardWorld(job.world, job.seed, job.hard), SilentObserver()
     with tempfile.TemporaryDirectory(prefix="skillc-shape-") as name:
         folder, first = Path(name), 0

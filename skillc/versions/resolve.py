@@ -53,7 +53,7 @@ class ResolvedMerge:
 
 
 @dataclass(frozen=True, slots=True)
-class _Merge:
+class _UnmergedSkill:
     """The unmerged files of one skill in git's index.
 
     Attributes:
@@ -140,7 +140,7 @@ def _skill_of(path: Path) -> tuple[ArtifactPaths, Path | None]:
     return ArtifactPaths.beside(program.parent, plan.skill.artifact), program
 
 
-def _merge_of(paths: ArtifactPaths) -> _Merge:
+def _merge_of(paths: ArtifactPaths) -> _UnmergedSkill:
     there = paths.base
     while not there.is_dir() and there != there.parent:
         there = there.parent
@@ -154,10 +154,10 @@ def _merge_of(paths: ArtifactPaths) -> _Merge:
         names = " ".join(str(path) for path in paths.tracked)
         hint = f"if its files have conflict marks, `git checkout --merge -- {names}` reopens the merge"
         raise SkillcError(f"git has no open merge of `{paths.folder}`", hint=hint)
-    return _Merge(repository, paths, base, found)
+    return _UnmergedSkill(repository, paths, base, found)
 
 
-def _lock(merge: _Merge, side: Side) -> Lock | None:
+def _lock(merge: _UnmergedSkill, side: Side) -> Lock | None:
     content = merge.of(side, merge.paths.key(merge.paths.lock))
     if content is None:
         return None
@@ -185,7 +185,7 @@ def _better(locks: Mapping[Side, Lock | None]) -> tuple[Side, str]:
     return side, f"ours has {float(mine.mean) * 100:.1f} % on validation, theirs {float(their.mean) * 100:.1f} %"
 
 
-def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tuple[str, ...]]:
+def _files(merge: _UnmergedSkill, side: Side, lock: Lock) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return the artifact's files of a side, and those that differ from its lock."""
     found, edited = dict[str, bytes](), list[str]()
     for name, digest in lock.files.items():
@@ -200,7 +200,7 @@ def _files(merge: _Merge, side: Side, lock: Lock) -> tuple[dict[str, bytes], tup
     return found, tuple(edited)
 
 
-def _refuse_edits(merge: _Merge, files: Mapping[str, bytes], path: Path) -> None:
+def _refuse_edits(merge: _UnmergedSkill, files: Mapping[str, bytes], path: Path) -> None:
     """Refuse to overwrite a file that was edited since the merge."""
     edits = []
     for name, content in files.items():
@@ -213,7 +213,7 @@ def _refuse_edits(merge: _Merge, files: Mapping[str, bytes], path: Path) -> None
         raise HandEditedError(tuple(edits), path, hint="save them elsewhere, or overwrite them with `--force`")
 
 
-def _history(merge: _Merge, side: Side) -> Sequence[Decision]:
+def _history(merge: _UnmergedSkill, side: Side) -> Sequence[Decision]:
     content = merge.of(side, merge.paths.key(merge.paths.history))
     if content is None:
         return []
