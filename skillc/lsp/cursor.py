@@ -133,7 +133,7 @@ def _blank_error(chunk: str, failure: Failure) -> str:
 
 
 @dataclass(slots=True)
-class _OpenBracket:
+class _BracketLevel:
     bracket: str
     place: BlockContext
     call: tuple[str, ...] = ()
@@ -145,13 +145,13 @@ class _OpenBracket:
 
 
 def _walk(text: str, prefix: Derivation, start: int, word: str) -> Cursor:
-    levels = [_OpenBracket("", BlockContext())]
+    levels = [_BracketLevel("", BlockContext())]
     for token in prefix.tokens:
         level = levels[-1]
         if token.kind == "LBRACE":
-            levels.append(_OpenBracket("{", _inside(level.place, text, level.tokens)))
+            levels.append(_BracketLevel("{", _inside(level.place, text, level.tokens)))
         elif token.kind in ("LPAR", "LSQB"):
-            levels.append(_OpenBracket("(" if token.kind == "LPAR" else "[", level.place, _called(text, level.tokens)))
+            levels.append(_BracketLevel("(" if token.kind == "LPAR" else "[", level.place, _called(text, level.tokens)))
         elif token.kind in ("RBRACE", "RPAR", "RSQB"):
             if len(levels) > 1:
                 levels.pop()
@@ -171,7 +171,7 @@ def _walk(text: str, prefix: Derivation, start: int, word: str) -> Cursor:
     return _located(text, prefix, levels, start, word)
 
 
-def _located(text: str, prefix: Derivation, levels: list[_OpenBracket], start: int, word: str) -> Cursor:
+def _located(text: str, prefix: Derivation, levels: list[_BracketLevel], start: int, word: str) -> Cursor:
     last = prefix.tokens[-1].kind if prefix.tokens else ""
     statement = next(level for level in reversed(levels) if level.bracket in ("", "{"))
     kinds = [token.kind for token in statement.tokens]
@@ -198,7 +198,7 @@ def _located(text: str, prefix: Derivation, levels: list[_OpenBracket], start: i
     return replace(cursor, last=last, before=before, call=call, parameters=statement.parameters)
 
 
-def _take_parameters(statement: _OpenBracket, closed: _OpenBracket) -> None:
+def _take_parameters(statement: _BracketLevel, closed: _BracketLevel) -> None:
     """Record the parameters of a statement, which are in parentheses before the `=`."""
     before = all(token.kind != "EQUAL" for token in statement.tokens)
     if before and closed.bracket == "(" and statement.bracket in ("", "{"):

@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 from skillc.syntax.literals import quote
-from skillc.syntax.mistakes.context import Detector, ErrorContext, Mistake, Patch, padded
+from skillc.syntax.mistakes.context import Detector, ErrorContext, Mistake, TextPatch, padded
 
 _INVISIBLE = {
     "\u00a0": ("no-break space", " "),
@@ -96,7 +96,7 @@ def _money(s: ErrorContext) -> Mistake | None:
     if sign == "$":
         return s.replacement("SK020", "`$` must be directly before the amount", place, right)
     message, hint = f"amounts are in dollars, not in `{sign}`", f"convert the amount to dollars, such as `{right}`"
-    return s.mistake("SK020", message, place, hint=hint, repair=[Patch(*place, right)])
+    return s.mistake("SK020", message, place, hint=hint, repair=[TextPatch(*place, right)])
 
 
 def _conditional(s: ErrorContext) -> Mistake | None:

@@ -12,7 +12,7 @@ from skillc.syntax.source import Source, Span
 from skillc.text import joined
 
 
-class Patch(NamedTuple):
+class TextPatch(NamedTuple):
     """Replace the characters `start` to `end` with `text`."""
 
     start: int
@@ -41,7 +41,7 @@ class PatchedText:
         stop = self.places[last - 1] + 1 if last > first else self.places[last]
         return Span(self.places[first], max(stop, self.places[first]))
 
-    def patched(self, patches: Sequence[Patch]) -> PatchedText:
+    def patched(self, patches: Sequence[TextPatch]) -> PatchedText:
         """Apply patches that do not overlap."""
         text, places = self.text, list(self.places)
         for each in sorted(patches, reverse=True):
@@ -60,7 +60,7 @@ class Mistake:
     """A diagnostic, and the patches after which parsing can continue; none if the statement is dropped."""
 
     diagnostic: Diagnostic
-    repair: tuple[Patch, ...] = ()
+    repair: tuple[TextPatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class ErrorContext:
         *,
         hint: str | None = None,
         secondary: Sequence[Label] = (),
-        repair: Sequence[Patch] = (),
-        fix: Sequence[Patch] | None = None,
+        repair: Sequence[TextPatch] = (),
+        fix: Sequence[TextPatch] | None = None,
         safe: bool | None = None,
     ) -> Mistake:
         """Build a mistake. With `safe` given, `fix` or else `repair` is offered to the user as a fix."""
@@ -153,12 +153,12 @@ class ErrorContext:
         safe: bool = True,
     ) -> Mistake:
         """Build a mistake whose repair and fix replace its range with a text; the default hint is to write the text."""
-        repair = [Patch(*place, text)]
+        repair = [TextPatch(*place, text)]
         return self.mistake(
             code, message, place, hint=hint or f"write `{text}`", secondary=secondary, repair=repair, safe=safe
         )
 
-    def _fix(self, patches: Sequence[Patch], safe: bool) -> Fix | None:
+    def _fix(self, patches: Sequence[TextPatch], safe: bool) -> Fix | None:
         if not patches:
             return None
         start, end = min(each.start for each in patches), max(each.end for each in patches)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from skillc.syntax.literals import quote
-from skillc.syntax.mistakes.context import ErrorContext, Mistake, Patch, PatchedText, padded
+from skillc.syntax.mistakes.context import ErrorContext, Mistake, PatchedText, TextPatch, padded
 from skillc.syntax.outline import braces, indentation
 from skillc.syntax.reader import CONTINUES, DEPTH_LIMIT, LENGTH_LIMIT
 from skillc.syntax.tokens import Token
@@ -42,9 +42,9 @@ def comment_sign(s: ErrorContext) -> Mistake | None:
     if text.startswith("/*", start):
         match = _BLOCK_COMMENT.match(text, start)
         end = match.end() if match else len(text)
-        repair = [Patch(start, end, re.sub(r"[^\n]", " ", text[start:end]))]
+        repair = [TextPatch(start, end, re.sub(r"[^\n]", " ", text[start:end]))]
         lines = _lines_of_comment(text, start, end) if match and match[0].endswith("*/") else None
-        fix = [Patch(start, end, lines)] if lines is not None else []
+        fix = [TextPatch(start, end, lines)] if lines is not None else []
         message, hint = "block comments are not supported", "write `#` before each line"
         return s.mistake("SK019", message, place, hint=hint, repair=repair, fix=fix, safe=True)
     if text.startswith("//", start):
@@ -87,14 +87,14 @@ def comparison_sign(s: ErrorContext) -> Mistake | None:
         return s.replacement("SK016", f"`{pair}` is not an operator", (start, start + 2), right)
     if s.kind == "EQUAL" and s.behind(2) in ("==", "!="):
         place, right = (start - 2, start + 1), s.behind(2)
-        repair = [Patch(start, start + 1, "")]
+        repair = [TextPatch(start, start + 1, "")]
         message = f"`{right}=` is not an operator"
         return s.mistake("SK016", message, place, hint=f"write `{right}`", repair=repair, safe=True)
     if s.kind != "EQUAL" or "COMPARE" not in s.failure.accepts:
         return None
     if head := _HEAD_AFTER_EQUALS.search(text, s.statement[0], s.start):
         place = (head.start(), head.start() + 1)
-        repair = [Patch(s.statement[0], place[1], "")]
+        repair = [TextPatch(s.statement[0], place[1], "")]
         return s.mistake("SK026", "no value follows the `=`", place, hint="write the value after it", repair=repair)
     hint = "write `==` to compare; `=` assigns a value"
     return s.replacement("SK014", "`=` does not compare", (start, start + 1), "==", hint=hint)
@@ -119,7 +119,11 @@ def bare_point(s: ErrorContext) -> Mistake | None:
         return None
     text = s.draft.text
     if s.kind == "DOT" and (match := _NUMBER.match(text, s.start)) and not s.behind().isalnum():
-        message, hint, repair = "a number begins with a digit", f"write `0{match[0]}`", [Patch(s.start, s.start, "0")]
+        message, hint, repair = (
+            "a number begins with a digit",
+            f"write `0{match[0]}`",
+            [TextPatch(s.start, s.start, "0")],
+        )
         return s.mistake("SK021", message, match.span(), hint=hint, repair=repair, safe=True)
     point = s.start if s.kind == "DOT" else s.last_end - 1
     if point and text[point - 1].isdigit() and not text[point + 1 : point + 2].isalnum():
@@ -186,7 +190,7 @@ def closes_nothing(s: ErrorContext) -> Mistake | None:
 def _stray(s: ErrorContext) -> Mistake:
     place = (s.start, s.failure.at.end)
     # After `=` the statement would continue on the next line.
-    repair = [] if s.last_kind in CONTINUES else [Patch(*place, "")]
+    repair = [] if s.last_kind in CONTINUES else [TextPatch(*place, "")]
     return s.mistake("SK004", f"unmatched `{s.word}`", place, hint="remove it", repair=repair, safe=False)
 
 
@@ -207,13 +211,13 @@ def open_bracket(s: ErrorContext) -> Mistake | None:
 
 def _unclosed(s: ErrorContext, opened: Token, end: int) -> Mistake:
     sign, closer = s.draft.text[opened.start : opened.end], _CLOSERS[opened.kind]
-    message, place, repair = f"unclosed `{sign}`", (opened.start, opened.end), [Patch(end, end, closer)]
+    message, place, repair = f"unclosed `{sign}`", (opened.start, opened.end), [TextPatch(end, end, closer)]
     return s.mistake("SK003", message, place, hint=f"close it with `{closer}`", repair=repair, safe=False)
 
 
 def _open_block(s: ErrorContext) -> Mistake:
     guilty = _misaligned(s.draft) or s.failure.opened[-1]
-    repair = [Patch(s.start, s.start, "\n" + "}" * sum(each.kind == "LBRACE" for each in s.failure.opened))]
+    repair = [TextPatch(s.start, s.start, "\n" + "}" * sum(each.kind == "LBRACE" for each in s.failure.opened))]
     return s.mistake("SK003", "unclosed `{`", (guilty.start, guilty.end), hint="close it with `}`", repair=repair)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillc.syntax.mistakes.context import ErrorContext, Mistake, Patch, padded
+from skillc.syntax.mistakes.context import ErrorContext, Mistake, TextPatch, padded
 from skillc.syntax.mistakes.signs import VALUES
 from skillc.syntax.outline import separators
 
@@ -24,7 +24,7 @@ def comma_in_block(s: ErrorContext) -> Mistake | None:
     repair = []
     for comma in (s.start, *separators(text, s.start + 1, max(s.statement[1], s.start + 1))):
         rest = text[comma + 1 : text.find("\n", comma + 1) if "\n" in text[comma + 1 :] else len(text)].strip()
-        repair.append(Patch(comma, comma + 1, "" if not rest or rest[0] in "#}" else ";"))
+        repair.append(TextPatch(comma, comma + 1, "" if not rest or rest[0] in "#}" else ";"))
     message, hint = "statements are not separated by commas", "write each on a separate line, or write `;`"
     return s.mistake("SK012", message, (s.start, s.start + 1), hint=hint, repair=repair, safe=True)
 
@@ -55,9 +55,9 @@ def quoted_key(s: ErrorContext) -> Mistake | None:
     if match is None:
         return None
     name, place = match[1].replace("-", "_"), (s.start, s.failure.at.end)
-    repair = [Patch(*place, name)]
+    repair = [TextPatch(*place, name)]
     if match[2] == ":":
-        repair.append(Patch(*match.span(2), " ="))
+        repair.append(TextPatch(*match.span(2), " ="))
     message, hint = "words of the language have no quotes", f"write `{name} = ...`"
     return s.mistake("SK022", message, place, hint=hint, repair=repair, safe=True)
 
@@ -115,10 +115,10 @@ def missing_comma(s: ErrorContext) -> Mistake | None:
     place, end = (s.start, s.failure.at.end), s.last_end
     if "COMMA" in s.failure.accepts and s.inside in ("LPAR", "LSQB"):
         message = f"missing comma between {'list items' if s.inside == 'LSQB' else 'arguments'}"
-        repair = [Patch(end, end, ",")]
+        repair = [TextPatch(end, end, ",")]
         return s.mistake("SK023", message, place, hint="write `,` before it", repair=repair, safe=True)
     if "_END" in s.failure.accepts and s.kind == "NAME" and not s.first_on_line():
-        repair = [Patch(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
+        repair = [TextPatch(end, end, ";")] if _STATEMENT.match(s.draft.text, s.start) else []
         message = f"unexpected `{s.word}` after a complete statement"
         hint = "begin a new line, or write `;` before it"
         return s.mistake("SK001", message, place, hint=hint, repair=repair, safe=False)
@@ -131,7 +131,7 @@ def block_as_value(s: ErrorContext) -> Mistake | None:
         return None
     text, equals = s.draft.text, s.last_end - 1
     start = equals - 1 if text[equals - 1 : equals].isspace() and text[equals + 1 : equals + 2].isspace() else equals
-    message, repair = "a block is not a value, and follows without `=`", [Patch(start, equals + 1, "")]
+    message, repair = "a block is not a value, and follows without `=`", [TextPatch(start, equals + 1, "")]
     return s.mistake("SK029", message, (equals, equals + 1), hint="remove the `=`", repair=repair, safe=True)
 
 
