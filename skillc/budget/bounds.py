@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.budget.call_sizes import CallSizer, most_edits, reservation
-from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage, one_call, total
+from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage, one_call
 from skillc.budget.steps import (
     JUDGES,
     SHELF,
@@ -55,9 +55,9 @@ def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PriceP
         return None
     first = [(models[group[0]], prices.get(group[0])) for group in groups]
     bound = SpendBound(
-        total(one_call(_QUESTION, 1, price) for _, price in first),
-        total(one_call(_QUESTION, min(_REPLY, model.max_reply), price) for model, price in first),
-        total(one_call(_MOST_QUESTION, model.max_reply, price) for model, price in first),
+        sum((one_call(_QUESTION, 1, price) for _, price in first), Spend()),
+        sum((one_call(_QUESTION, min(_REPLY, model.max_reply), price) for model, price in first), Spend()),
+        sum((one_call(_MOST_QUESTION, model.max_reply, price) for model, price in first), Spend()),
     )
     alone = len(groups) == len(groups[0]) == 1
     return Stage(STAGE, groups[0][0] if alone else "all", bound)
@@ -113,21 +113,6 @@ class Bounds:
     def total(self) -> SpendBound:
         """All stages together, caps on calls, tokens and cost aside."""
         return sum((stage.bound for stage in self.stages), SpendBound())
-
-    @property
-    def least(self) -> Spend:
-        """The least of all stages together."""
-        return self.total.least
-
-    @property
-    def estimate(self) -> Spend:
-        """The estimate of all stages together."""
-        return self.total.estimate
-
-    @property
-    def most(self) -> Spend:
-        """The most of all stages together."""
-        return self.total.most
 
     def stage(self, name: str) -> Stage:
         """The stage of a name."""
@@ -229,7 +214,7 @@ class _Counter:
         budget = self._plan.budget
 
         def fits(count: int) -> bool:
-            spent = total(stage.bound.estimate for stage in self.stages(steps, count))
+            spent = sum((stage.bound.estimate for stage in self.stages(steps, count)), Spend())
             return not (
                 (budget.calls is not None and spent.calls > budget.calls)
                 or (budget.tokens is not None and spent.tokens > budget.tokens)

@@ -317,7 +317,7 @@ def _bounds(plan: Plan, bounds: Bounds) -> list[Cells]:
     if any(getattr(plan.budget, name) is not None for name in formats):
         cells: list[str] = []
         for name, format_ in formats.items():
-            most = None if bounds.open_ended else getattr(bounds.most, name)
+            most = None if bounds.open_ended else getattr(bounds.total.most, name)
             left = [value for value in (getattr(plan.budget, name), most) if value is not None]
             cells += ["", "", format_(min(left)) if left else ""]
         rows.append(("never more", *cells))

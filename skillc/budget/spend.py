@@ -37,14 +37,6 @@ class Spend:
         return Spend(self.calls * times, self.prompt * times, self.reply * times, cost)
 
 
-def total(spends: Iterable[Spend]) -> Spend:
-    """The sum."""
-    result = Spend()
-    for spend in spends:
-        result += spend
-    return result
-
-
 def one_call(prompt: int, reply: int, price: PricePlan | None) -> Spend:
     """The spend of one call; its cost is None if `price` is."""
     cost = None if price is None else price.call + (prompt * price.input + reply * price.output) / _MILLION

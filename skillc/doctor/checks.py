@@ -201,7 +201,7 @@ def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
     one = CallSizer(plan, bounds.sizes, bounds.prices, bounds.steps).all().rollout.estimate
     detail = f"{_about(one)}: {counted(one.calls, 'call')}, {units.tokens(one.tokens)} tokens"
     yield Finding(_COST, "ok", "one rollout", detail)
-    whole = bounds.estimate
+    whole = bounds.total.estimate
     cap = f"; the budget ends it at {units.dollars(plan.budget.cost)}" if plan.budget.cost is not None else ""
     detail = f"{_about(whole)}: {whole.calls:,} calls, {units.tokens(whole.tokens)} tokens{cap}"
     yield Finding(_COST, "ok", "a compile", detail)
@@ -232,7 +232,7 @@ def check_disk(plan: Plan, home: Path, bounds: Bounds | None) -> Finding:
 
 def most_written(plan: Plan, bounds: Bounds) -> int:
     """Return the maximum bytes that a compile writes, by the plan's estimate and caps."""
-    estimate = bounds.estimate
+    estimate = bounds.total.estimate
     calls = min(estimate.calls, plan.budget.calls) if plan.budget.calls is not None else estimate.calls
     return calls * _A_CALL + estimate.reply * _A_TOKEN
 

@@ -52,7 +52,7 @@ def unaffordable_runs(facts: PlanFacts) -> Iterator[Diagnostic]:
             message = f"the budget allows {allowed}, and a run with a result takes {_sum(bounds.minimum, name)}"
             yield error("SK501", at, message, f"write `{_setting(name, least)}` or more")
             continue
-        estimate = getattr(bounds.estimate, name)
+        estimate = getattr(bounds.total.estimate, name)
         if estimate is not None and estimate > cap:
             message = f"a whole run takes about {_format(name, estimate)}, and the budget ends it at {allowed}"
             hint = f"write `{_setting(name, estimate)}`; a run that ends early keeps and tests what it has learnt"

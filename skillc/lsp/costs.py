@@ -162,9 +162,9 @@ def _named(costs: Costs, names: Iterable[str]) -> tuple[Stage, ...]:
 
 
 def _share(costs: Costs, stages: Iterable[Stage]) -> str:
-    from skillc.budget.spend import total
+    from skillc.budget.spend import Spend
 
-    part, whole = total(stage.bound.estimate for stage in stages), costs.bounds.estimate
+    part, whole = sum((stage.bound.estimate for stage in stages), Spend()), costs.bounds.total.estimate
     calls = f"about {part.calls:,} of {whole.calls:,} calls"
     if part.calls and whole.calls:
         calls += f" ({units.percent(part.calls / whole.calls)})"
@@ -176,7 +176,7 @@ def _share(costs: Costs, stages: Iterable[Stage]) -> str:
 
 def _table(costs: Costs) -> str:
     """Return the stages with their shares of the estimate."""
-    whole = costs.bounds.estimate
+    whole = costs.bounds.total.estimate
     rows = ["| stage | calls | share | cost | share |", "|---|--:|--:|--:|--:|"]
     for stage in costs.bounds.stages:
         spent = stage.bound.estimate

@@ -70,7 +70,7 @@ def _whole(value: JsonValue) -> int:
 def expected_calls(bounds: Bounds, *, own_method: bool) -> ExpectedCalls:
     """Return the calls of a compile as its plan estimates them."""
     if not own_method:
-        return ExpectedCalls(bounds.estimate.calls)
+        return ExpectedCalls(bounds.total.estimate.calls)
     steps = max(1, bounds.expected_steps)
     repeated = sum(stage.bound.estimate.calls for stage in bounds.stages if stage.each_step)
     once = {stage.name: stage.bound.estimate.calls for stage in bounds.stages if not stage.each_step}

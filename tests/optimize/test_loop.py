@@ -196,7 +196,7 @@ def test_pools_and_smaller_patches_keep_within_the_bounds(tmp_path):
     assert all(results.count("accept") <= 1 for results in by_step.values())
     assert all(len(results) <= 5 for results in by_step.values())
     planned = plan_file(tmp_path / "things.skill", settings=settings)
-    most = estimate(planned).bounds.most
+    most = estimate(planned).bounds.total.most
     assert result.lock.charged.calls <= most.calls
 
 

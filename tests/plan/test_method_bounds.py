@@ -54,7 +54,7 @@ def test_the_bounds_of_a_method_are_those_of_its_search(method):
     for stage in found.stages:
         assert stage.bound.least.calls <= stage.bound.estimate.calls or stage.name == "gate"
         assert stage.bound.estimate.calls <= stage.bound.most.calls
-    assert found.minimum.total.calls <= found.most.calls
+    assert found.minimum.total.calls <= found.total.most.calls
 
 
 @pytest.mark.parametrize("method", METHODS)

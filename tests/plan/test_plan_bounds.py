@@ -141,7 +141,7 @@ def test_an_open_ended_run_is_estimated_by_what_its_caps_pay():
     found = bounds(plan(budget={"epochs": None, "cost": None, "calls": 3000}), SIZES, PRICES)
     assert found.open_ended
     assert found.expected_steps < found.steps
-    assert found.estimate.calls <= 3000
+    assert found.total.estimate.calls <= 3000
     more = bounds(plan(budget={"epochs": None, "cost": None, "calls": 3600}), SIZES, PRICES)
     assert more.expected_steps > found.expected_steps
 
@@ -172,7 +172,7 @@ def test_a_declared_price_wins_and_the_rulebook_is_free():
 def test_an_unknown_price_makes_the_cost_unknown_and_not_zero():
     found = bounds(plan(), SIZES, {"target": PRICES["target"], "optimizer": None})
     assert found.stage("reflect").bound.estimate.cost is None
-    assert found.estimate.cost is None
+    assert found.total.estimate.cost is None
     assert found.stage("baseline").bound.estimate.cost
 
 
@@ -249,7 +249,7 @@ def test_the_least_is_below_the_estimate_and_that_below_the_most(optimize, budge
         assert estimate.cost <= most.cost, stage
         assert least.calls <= most.calls, stage
         assert least.tokens <= most.tokens, stage
-    assert found.minimum.total == found.least
+    assert found.minimum.total == found.total.least
     assert found.expected_steps <= found.steps
 
 
