@@ -77,7 +77,8 @@ class Declarations:
         """Collect what the expressions of a program can use."""
         rollout = next((entity.settings.get("rollout") for entity in entities if entity.kind == "task"), None)
         return cls(
-            columns={name: _column(name, field) for name, field in fields_of(entities).items()},
+            # Of two fields with one name, an expression reads the task's.
+            columns={n: _column(n, field) for n, field in fields_of(sorted(entities, key=_is_data)).items()},
             broken=frozenset(broken),
             roles=tuple(module.named("model")),
             rubrics=tuple(module.named("rubric")),
@@ -86,6 +87,10 @@ class Declarations:
             without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
             change=largest_change(entity for entity in entities if entity.kind == "skill"),
         )
+
+
+def _is_data(entity: Entity) -> bool:
+    return entity.kind == "data"
 
 
 def _column(name: str, field: Entity) -> ColumnType:
