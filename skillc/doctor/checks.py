@@ -64,11 +64,9 @@ def examine_program(planned: Planned) -> ExaminedProgram:
     ]
     try:
         estimated = estimate(planned)
-    except UnfitDataError as problem:
-        findings += [Finding("program", "missing", "data", found.message, found.hint) for found in problem.diagnostics]
-        return ExaminedProgram(planned, None, tuple(findings))
     except SkillcError as problem:
-        findings.append(Finding("program", "missing", "data", problem.message, problem.hint))
+        causes = problem.diagnostics if isinstance(problem, UnfitDataError) else (problem,)
+        findings += [Finding("program", "missing", "data", cause.message, cause.hint) for cause in causes]
         return ExaminedProgram(planned, None, tuple(findings))
     findings += [
         Finding("program", "missing", "budget", found.message, found.hint)
@@ -238,7 +236,5 @@ def most_written(plan: Plan, bounds: Bounds) -> int:
 
 
 def _writable(home: Path) -> bool:
-    here = home
-    while not here.exists() and here != here.parent:
-        here = here.parent
+    here = next((folder for folder in (home, *home.parents) if folder.exists()), home)
     return os.access(here, os.W_OK)

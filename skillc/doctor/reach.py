@@ -32,9 +32,7 @@ class CallResults:
 class ProbeCall:
     """One small call, as a compile's preflight sends it.
 
-    Attributes:
-        role: whose model is called.
-        served: whether skillc would start its server, which is called only if it runs already.
+    `served` if skillc would start its server, which is called only if it runs already.
     """
 
     role: Role

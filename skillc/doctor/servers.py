@@ -72,11 +72,7 @@ class ServerPlan:
 
 
 def servers_of(plan: Plan) -> list[ServerPlan]:
-    """Return the servers that a compile starts; roles with equal settings share one.
-
-    Raises:
-        SkillcError: a `serve` block has an invalid option.
-    """
+    """Return the servers that a compile starts; roles with equal settings share one. Raises as `options_of`."""
     found: dict[tuple[str, str], list[ModelPlan]] = {}
     for model in plan.models.values():
         if model.serve is not None:

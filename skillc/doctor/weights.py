@@ -14,12 +14,7 @@ _NOT_WEIGHTS = ("optimizer", "scheduler", "training_args", "rng_state", "tokeniz
 
 @dataclass(frozen=True, slots=True)
 class ModelFiles:
-    """A model's folder.
-
-    Attributes:
-        config: the values of its `config.json`.
-        size: bytes of its weights; None without weights.
-    """
+    """A model's folder, the values of its `config.json`, and the bytes of its weights, None without weights."""
 
     folder: Path
     config: Mapping[str, Any]

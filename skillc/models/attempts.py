@@ -42,10 +42,7 @@ class Attempts:
 
         A refused call waits with its endpoint and uses up no attempt; it gives up with the endpoint, or after many
         refusals while others are served. A lost connection to an endpoint that has answered before is waited out too,
-        and uses up an attempt only if others are served meanwhile.
-
-        Raises:
-            CallFailed, PermanentFailure, BudgetReached, EndpointUnreachable: as `Client.complete`.
+        and uses up an attempt only if others are served meanwhile. Raises the errors of `Client.complete`.
         """
         queue = self._pacing.queue(call.role)
         tried = failed = refused = 0
@@ -228,11 +225,7 @@ def _classify(problem: Exception, role: Role) -> Exception:
 
 
 def read_reply(raw: Any) -> ChatReply:
-    """Read a reply in the chat format.
-
-    Raises:
-        CallFailed: it is `malformed`.
-    """
+    """Read a reply in the chat format; raise `CallFailed` if it is `malformed`."""
     dump = getattr(raw, "model_dump", None)
     data = raw if isinstance(raw, dict) else dump() if callable(dump) else None
     choices = data.get("choices") if isinstance(data, dict) else None

@@ -47,8 +47,7 @@ class Call:
 class Usage:
     """Tokens of one reply; `cached` is a part of `prompt`, `reasoning` a part of `completion`.
 
-    Attributes:
-        bound: whether these are upper bounds, because the usage was not reported.
+    With `bound` these are upper bounds, because the usage was not reported.
     """
 
     prompt: int = 0

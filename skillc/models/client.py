@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
@@ -75,6 +75,9 @@ class Client:
             working folder.
         preflight: whether to try every model and start every server before the first call is sent.
 
+    Attributes:
+        clock: started with the first call; the start of servers and the preflight do not count.
+
     Raises:
         SkillcError: as `resolve_roles`, or the cache folder cannot be used.
     """
@@ -116,15 +119,11 @@ class Client:
         self._flights: SingleFlight[str, _Fetched] = SingleFlight()
         self._warmup = PrefixWarmup()
         self._tickets = TicketQueue()
-        self._clock: Clock | None = None
+        self.clock: Clock | None = None
         self._preparing_since: float | None = None
         self._prepared = False
         self._loop = CallLoop(self._reset)
         self.servers.on_restart(self.hold, self.free)
-
-    def report_to(self, report: Callable[[str], None]) -> None:
-        """Report endpoints that go out of reach and come back, from any thread."""
-        self.pacing.report = report
 
     async def complete(self, call: Call) -> Completion:
         """Return the reply to one call, from any event loop.
@@ -140,10 +139,6 @@ class Client:
     def complete_sync(self, call: Call) -> Completion:
         """Return the reply to one call, from a thread without an event loop."""
         return self._loop.run_sync(lambda: self._complete(call))
-
-    def time_by(self, clock: Clock) -> None:
-        """Start a clock with the first call; the start of servers and the preflight do not count."""
-        self._clock = clock
 
     @property
     def lost(self) -> EndpointUnreachable | None:
@@ -291,8 +286,8 @@ class Client:
         """Return a reply from the cache, or from one flight for all equal calls."""
         known = await self._cached(key)
         if known is not None:
-            if self._clock is not None:
-                self._clock.begin()
+            if self.clock is not None:
+                self.clock.begin()
             return known, True
         return await self._flights.join(key, lambda: self._fetch(key, role, arguments, call, reserved))
 
@@ -323,9 +318,9 @@ class Client:
             await self.servers.ready_all()
         if not self._prepared:
             self._prepared = True
-            if self._clock is not None:
-                self._clock.excuse(time.monotonic() - self._preparing_since)
-                self._clock.begin()
+            if self.clock is not None:
+                self.clock.excuse(time.monotonic() - self._preparing_since)
+                self.clock.begin()
 
     async def _cached(self, key: str) -> dict[str, Any] | None:
         stored = await self._cache.get(key)

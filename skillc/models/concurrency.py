@@ -182,24 +182,16 @@ class SingleFlight(Generic[K, T]):
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if self._tasks.get(key) is task and self._waiting[key] == 1:
-                self._forget(key)
+                del self._tasks[key], self._waiting[key]
                 task.cancel()
                 # A cancelled caller may rely on its work having ended.
                 await asyncio.wait({task})
             raise
         finally:
-            self._leave(key, task)
-
-    def _leave(self, key: K, task: asyncio.Task[T]) -> None:
-        if self._tasks.get(key) is not task:
-            return
-        self._waiting[key] -= 1
-        if task.done():
-            self._forget(key)
-
-    def _forget(self, key: K) -> None:
-        del self._tasks[key]
-        del self._waiting[key]
+            if self._tasks.get(key) is task:
+                self._waiting[key] -= 1
+                if task.done():
+                    del self._tasks[key], self._waiting[key]
 
 
 # Providers cache prefixes of at least 1,024 tokens; a token is about four bytes of English.

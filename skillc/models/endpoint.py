@@ -159,13 +159,10 @@ def normalised_or_error(model: ModelPlan, url: str) -> str:
 
 
 def model_statements(model: str) -> str:
-    """Return the statements of a new program for `target` and `optimizer` with one model.
+    """Return the statements of a new program for `target` and `optimizer` with one model, `provider/name`.
 
-    Args:
-        model: `provider/name`. skillc serves `hosted_vllm/NAME`; any other provider is called with its key.
-
-    Raises:
-        SkillcError: it has no provider.
+    skillc serves `hosted_vllm/NAME`; any other provider is called with its key. Raises `SkillcError` if `model` names
+    no provider.
     """
     provider, slash, name = model.partition("/")
     if not provider or not slash or not name or set(model) & set('"\\\n'):

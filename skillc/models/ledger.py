@@ -312,11 +312,7 @@ class Receipts:
             self._store.refuse_attempt(number)
 
     def answered(self, role: str, model: str) -> None:
-        """Compare the model that answered for a role with earlier replies.
-
-        Raises:
-            PermanentFailure: it differs from the one that answered earlier in this run.
-        """
+        """Raise `PermanentFailure` if another model answered for a role earlier in this run."""
         before = self._models.get(role)
         if before is None:
             self._models[role] = model

@@ -229,7 +229,7 @@ class Pacing:
     """The pace and the queue of each endpoint; roles with one endpoint share them.
 
     Attributes:
-        report: receives a sentence when an endpoint goes out of reach and when it is back.
+        report: receives a sentence when an endpoint goes out of reach and when it is back, from any thread.
         lost: the first error of an endpoint that stayed out of reach.
     """
 

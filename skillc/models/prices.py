@@ -123,14 +123,9 @@ def _listed_price(model: ModelPlan) -> Price | None:
         cached=_rate(entry.get("cache_read_input_token_cost", entry["input_cost_per_token"])),
         most_input=most_input,
         most_output=most_output,
-        dear_above=_dear_above(entry),
+        dear_above=min((int(tier[1]) * 1000 for tier in map(_TIER.match, entry) if tier), default=None),
         reasoning=_rate(thought) if thought and not priority else None,
     )
-
-
-def _dear_above(entry: Mapping[str, Any]) -> int | None:
-    found = (_TIER.match(name) for name in entry)
-    return min((int(tier[1]) * 1000 for tier in found if tier), default=None)
 
 
 def _most(entry: Mapping[str, Any], name: str, priority: bool) -> Fraction:

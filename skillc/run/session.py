@@ -207,8 +207,8 @@ class Session:
         self.stop = stop or Stop()
         self.watch = RunObserver(observer, self.stop, record)
         self._record: Record = record or Unrecorded()
-        client.report_to(observer.note)
-        client.time_by(self.stop)
+        client.pacing.report = observer.note
+        client.clock = self.stop
         client.preload()
 
     def rollouts(self, meter: Meter, role: str = TARGET) -> Rollouts:

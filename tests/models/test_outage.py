@@ -54,7 +54,7 @@ class Gone:
 def client_of(transport: Any, down: int = 60, **options: Any) -> tuple[Client, list[str]]:
     plan = plan_of(model(pacing=PacingPlan(down=Fraction(down))), model("optimizer", base_url="http://other:9"))
     client, notes = Client(plan, transport=transport, **options), list[str]()
-    client.report_to(notes.append)
+    client.pacing.report = notes.append
     return client, notes
 
 

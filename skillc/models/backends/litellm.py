@@ -69,9 +69,7 @@ _TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL 
 async def send(arguments: Mapping[str, Any]) -> Any:
     """Send one request through litellm, within `timeout` seconds in total.
 
-    Raises:
-        WireFailure: the request failed on the wire.
-        Exception: litellm's own, if nothing was sent or the provider uses another transport.
+    Raises `WireFailure`, or litellm's own error if nothing was sent or the provider uses another transport.
     """
     litellm = load_litellm()
     seconds = arguments.get("timeout")

@@ -47,10 +47,6 @@ async def answer_by_rulebook(arguments: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _connect_rulebook(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
-    return (Endpoint(RULEBOOK), answer_by_rulebook) if model.provider == RULEBOOK else None
-
-
 def _connect_vllm(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
     if model.serve is None:
         return None
@@ -65,7 +61,11 @@ def _connect_vllm(model: ModelPlan, environ: Mapping[str, str], root: Path) -> t
 BACKENDS: tuple[Backend, ...] = (
     COMMAND,
     FUNCTION,
-    Backend("rulebook", _connect_rulebook, embedded=True),
+    Backend(
+        "rulebook",
+        lambda model, environ, root: (Endpoint(RULEBOOK), answer_by_rulebook) if model.provider == RULEBOOK else None,
+        embedded=True,
+    ),
     Backend("vllm", _connect_vllm, keeps_prefixes=True, load=load_litellm),
     LITELLM,
 )
@@ -77,9 +77,7 @@ def connect(
     """Find the backend that answers for a role; the user's commands and functions only if `users` is set.
 
     Keys, addresses and variables are looked up in `environ`, commands and functions in the program's folder `root`.
-
-    Raises:
-        SkillcError: a key, an address, a command or a function is missing; the message names the role and the fix.
+    Raises `SkillcError`, with the role and the fix, if one is missing.
     """
     for backend in BACKENDS:
         found = backend.connect(model, environ, root) if users or not backend.users else None

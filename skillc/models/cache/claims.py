@@ -100,7 +100,9 @@ class _LockFile:
     def free(self, offset: int) -> None:
         with self._guard:
             self._taken.discard(offset)
-            self._unlock(offset)
+            if sys.platform != "win32" and self.handle is not None:
+                with contextlib.suppress(OSError):
+                    fcntl.lockf(self.handle, fcntl.LOCK_UN, 1, offset)
 
     def close(self) -> None:
         with self._guard:
@@ -117,11 +119,6 @@ class _LockFile:
             except OSError:
                 pass  # a file system without record locks
         return True
-
-    def _unlock(self, offset: int) -> None:
-        if sys.platform != "win32" and self.handle is not None:
-            with contextlib.suppress(OSError):
-                fcntl.lockf(self.handle, fcntl.LOCK_UN, 1, offset)
 
 
 _FILES: dict[tuple[int, int] | str, _LockFile] = {}

@@ -99,12 +99,7 @@ class EntryFilter:
 def find_folder(path: Path, *, new: bool = False) -> Path:
     """Find the cache folder of a path: itself, or the one beside a program, in a program's folder or in `.skillc`.
 
-    Args:
-        path: as the user named it.
-        new: return the folder that a compile would create if none exists.
-
-    Raises:
-        SkillcError: none exists.
+    If none exists, return the folder that a compile would create if `new` is set, else raise `SkillcError`.
     """
     here = path.parent if path.suffix == ".skill" else path
     for folder in (here, here / "cache", here / ".skillc" / "cache"):

@@ -33,10 +33,7 @@ _END_OF_TIME = 253_402_300_800  # the year 10000
 class ReplyLabel:
     """The origin of a cached reply, without key and prompt; entries of older versions have None and 0.
 
-    Attributes:
-        endpoint: id of the endpoint.
-        model: `provider/name` as requested.
-        stored: seconds since the epoch.
+    `model` is `provider/name` as requested, `stored` in seconds since the epoch.
     """
 
     endpoint: str | None

@@ -158,7 +158,10 @@ def read_brief(prompt: str) -> Brief:
         texts=read.texts,
         limits={row["name"]: int(row["limit"]) for row in rows if row.get("limit", "").isdigit()},
         memory=plain(_inside(prompt, "memory")),
-        decisions=tuple(_decisions(prompt)),
+        decisions=tuple(
+            (row.get("accepted") == "yes", tuple(plain(text) for _, text in elements(body, "edit")))
+            for row, body in elements(prompt, "decision")
+        ),
     )
 
 
@@ -230,17 +233,12 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
             answer_text = plain(_inside(body, answered))
             gold_text = plain(_inside(body, "gold")) if "<gold>" in body else None
             answer = find_answer(answer_text, labels, outputs) or ""
-            gold = _gold(body, labels, outputs)
+            stated = EXPECTED.search(plain(_inside(body, "feedback")))
+            right = gold_text if gold_text is not None else stated[1] if stated else None
+            gold = find_answer(right, labels, outputs) if right is not None else None
             kind = attributes.get("kind", "")
             cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold, answer_text, gold_text))
     return cases
-
-
-def _gold(body: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
-    if "<gold>" in body:
-        return find_answer(plain(_inside(body, "gold")), labels, outputs)
-    found = EXPECTED.search(plain(_inside(body, "feedback")))
-    return find_answer(found[1], labels, outputs) if found else None
 
 
 def find_answer(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str | None:
@@ -261,10 +259,3 @@ def find_answer(text: str, labels: Sequence[str], outputs: Sequence[str]) -> str
 def _edits(body: str) -> list[Mapping[str, object]]:
     edits = [parse_json(plain(text)) for _, text in elements(body, "edit")]
     return [edit if isinstance(edit, Mapping) else {} for edit in edits]
-
-
-def _decisions(prompt: str) -> list[tuple[bool, tuple[str, ...]]]:
-    return [
-        (attributes.get("accepted") == "yes", tuple(plain(text) for _, text in elements(body, "edit")))
-        for attributes, body in elements(prompt, "decision")
-    ]

@@ -171,8 +171,7 @@ def deciding_line(brief: Brief, case: Case) -> tuple[str, DecisionRule] | None:
 class Observation:
     """Cases of one answer, with the number of them that contain each sign of a field.
 
-    Attributes:
-        cures: tags or ids of those that are wrong now; empty for right cases.
+    `cures` are tags or ids of those that are wrong now; empty for right cases.
     """
 
     key: Key

@@ -279,11 +279,6 @@ def _observe_data(given: Mapping[str, str], sample: object) -> str:
     return _markdown(_apply_all((), _reflect_on_failures(brief), _SECTION))
 
 
-def _summarize(given: Mapping[str, str], sample: object) -> str:
-    """MIPROv2: the rules among its observations, each once."""
-    return "\n".join(f"- {rule}" for rule in _rules(given["observations"]))
-
-
 def _propose_instruction(given: Mapping[str, str], sample: object) -> str:
     """MIPROv2: the instruction, and the rules of the description that this sample draws."""
     rules = _rules(given.get("dataset_description", ""))
@@ -295,7 +290,8 @@ def _propose_instruction(given: Mapping[str, str], sample: object) -> str:
 _PEER_PROMPTS: tuple[tuple[set[str], str, Callable[[Mapping[str, str], object], str]], ...] = (
     ({"current_instruction", "examples_with_feedback"}, "new_instruction", _improve_instruction),
     ({"examples"}, "observations", _observe_data),
-    ({"observations"}, "summary", _summarize),
+    # MIPROv2: the rules among its observations, each once.
+    ({"observations"}, "summary", lambda given, _: "\n".join(f"- {rule}" for rule in _rules(given["observations"]))),
     ({"basic_instruction", "task_demos"}, "proposed_instruction", _propose_instruction),
 )
 

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import dropwhile
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.copying import CopyRule, copied_texts, number_of, read_copy_rules
@@ -272,7 +273,8 @@ def _value(
             return label_of(rule.answer, output.labels) or output.labels[0]
         return "False" if output.type == "bool" else prior_label(normals, output.labels)
     kind = output.type.lower()
-    found = _copy(skill, output.name, inputs)
+    copies = (copied_texts(copy, inputs) for copy in skill.copies if _folded(copy.name) == _folded(output.name))
+    found = next(filter(None, copies), [])
     if kind.startswith("list"):
         numeric = "int" in kind or "float" in kind
         return json.dumps([_number_or_text(text) if numeric else text for text in found], ensure_ascii=False)
@@ -326,12 +328,6 @@ def _object(
     return values
 
 
-def _copy(skill: SkillText, name: str, inputs: Mapping[str, str]) -> list[str]:
-    """Return the texts of the first sentence for an output that copies any."""
-    copies = (copy for copy in skill.copies if _folded(copy.name) == _folded(name))
-    return next((found for copy in copies if (found := copied_texts(copy, inputs))), [])
-
-
 def _number_or_text(text: str) -> object:
     number = number_of(text)
     return text if number is None else int(number) if number == int(number) else number
@@ -348,20 +344,14 @@ def guess_text(inputs: Mapping[str, str]) -> str:
         return ""
     longest = max(inputs, key=lambda name: len(inputs[name]))
     others = normal(" ".join(value for name, value in inputs.items() if name != longest))
-    phrases = (_without_function_words(phrase) for phrase in _CAPITALISED.findall(inputs[longest]))
+    # Function words are capitalised at the start of a sentence.
+    capitalised = (phrase.split() for phrase in _CAPITALISED.findall(inputs[longest]))
+    phrases = (" ".join(dropwhile(lambda word: word.lower() in FUNCTION_WORDS, phrase)) for phrase in capitalised)
     counts = Counter(phrase for phrase in phrases if phrase and normal(phrase) not in others)
     if counts and len(inputs) > 1:
         return max(counts, key=lambda phrase: counts[phrase])
     sentences: list[str] = re.split(r"(?<=[.!?])\s", inputs[longest].strip(), maxsplit=1)
     return sentences[0]
-
-
-def _without_function_words(phrase: str) -> str:
-    """Remove leading function words, which are capitalised at the start of a sentence."""
-    words = phrase.split()
-    while words and words[0].lower() in FUNCTION_WORDS:
-        words.pop(0)
-    return " ".join(words)
 
 
 def formatted(text: str, formats: Sequence[Format]) -> str:
@@ -381,15 +371,12 @@ def formatted(text: str, formats: Sequence[Format]) -> str:
     return text
 
 
-_SCALE = 1 << 64
-
-
 def _draw(seed: int, messages: Messages, sample: object, purpose: str) -> float:
     """Draw a number in [0, 1) by the sha256 of the seed, the messages, the sample and the purpose."""
     text = json.dumps(
         [seed, sample, purpose, [dict(m) for m in messages]], sort_keys=True, ensure_ascii=True, default=str
     )
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / _SCALE
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / 2**64
 
 
 def _perturb(label: str, labels: Sequence[str], share: float, seed: int, messages: Messages, sample: object) -> str:

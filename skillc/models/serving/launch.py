@@ -71,15 +71,10 @@ class Launch:
 
 
 def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
-    """Resolve the launch of a role whose plan has a `serve` block.
+    """Resolve the launch of a role whose plan has a `serve` block; paths in it are relative to `root`.
 
-    Args:
-        model: the role's plan.
-        root: the folder that paths in the program are relative to.
-        address: the declared address with its variable read; None without one.
-
-    Raises:
-        SkillcError: an invalid option, or a folder that is missing or contains no model.
+    `address` is the declared address with its variable read; None without one. Raises `SkillcError` for an invalid
+    option, and for a folder that is missing or contains no model.
     """
     options = options_of(model)
     name = model.model.partition("/")[2]
@@ -244,9 +239,6 @@ def _folder_digest(folder: Path, memory: Path) -> str:
     """Return the hex sha256 of names and contents of a folder's files; servers do not read its subfolders.
 
     The file `memory` caches digests by path, size and modification time.
-
-    Raises:
-        SkillcError: it cannot be read.
     """
     try:
         files = sorted(path for path in folder.iterdir() if path.is_file() and _is_read(path))

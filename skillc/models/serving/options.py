@@ -64,10 +64,9 @@ class Options:
 
 
 def options_of(model: ModelPlan) -> Options:
-    """Read the options of a role whose plan has a `serve` block. The checker has checked names and simple types.
+    """Read the options of a role whose plan has a `serve` block; raise `SkillcError` for an invalid value.
 
-    Raises:
-        SkillcError: an invalid value; the message names the role and the fix.
+    The checker has checked names and simple types.
     """
     provider, slash, name = model.model.partition("/")
     if provider != PROVIDER or not slash or not name:

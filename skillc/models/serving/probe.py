@@ -19,13 +19,7 @@ _LISTENING = "0A"
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A process that listens on a port.
-
-    Attributes:
-        pid: process id.
-        group: process group.
-        command: command line.
-    """
+    """A process that listens on a port."""
 
     pid: int
     group: int
@@ -49,10 +43,8 @@ def is_free(host: str, port: int) -> bool:
     """Whether a server can bind the port.
 
     A plain bind also fails if a server is bound and does not listen yet, and if it would share the port by
-    `SO_REUSEPORT`, as vLLM does. It also fails on remaining connections of an ended server, which do not count.
-
-    Raises:
-        OSError: the port cannot be used for another reason, such as a missing permission.
+    `SO_REUSEPORT`, as vLLM does. It also fails on remaining connections of an ended server, which do not count. Raises
+    `OSError` if the port cannot be used for another reason, such as a missing permission.
     """
     if _binds(host, port, reuse=False):
         return True

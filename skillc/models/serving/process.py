@@ -143,14 +143,10 @@ _CAUSE = re.compile(r"(?:^|\s)\w*(?:Error|Exception|error):\s+\S")
 
 
 def new_log(home: Path, name: str) -> tuple[Path, IO[bytes]]:
-    """Create the log of one server process, readable by this user alone, and remove old logs.
+    """Create the log of one server process, `NAME.1.log` or the next number, for this user alone; remove old logs.
 
-    The file is locked while a process has it open, the server included, so that no log in use is removed.
-
-    It is `NAME.1.log`, or has the next free number.
-
-    Raises:
-        OSError: it cannot be written.
+    The file is locked while a process has it open, the server included, so that no log in use is removed. Raises
+    `OSError` if it cannot be written.
     """
     home.mkdir(parents=True, exist_ok=True)
     logs = sorted((number, path) for path in home.glob(f"{name}.*.log") if (number := _number(path)) is not None)

@@ -55,11 +55,7 @@ class ServerRecord(BaseModel):
 
 
 def publish(path: Path, record: ServerRecord) -> None:
-    """Write a record.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Write a record; raise `OSError` if that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
@@ -127,9 +123,7 @@ class StartCancelled(Exception):  # noqa: N818
 def start_lock(path: Path, closed: threading.Event, seconds: float) -> Iterator[None]:
     """Hold the lock for starting servers of one kind: one process starts, and the others find its record.
 
-    Raises:
-        StartCancelled: `closed` was set while waiting.
-        PermanentFailure: another process held the lock too long.
+    Raises `StartCancelled` if `closed` is set meanwhile, `PermanentFailure` if another process holds it too long.
     """
     lock = FileLock(path, thread_local=False)
     deadline = time.monotonic() + seconds

@@ -75,8 +75,7 @@ class Servers:
     async def ready(self, endpoint: str) -> Address | None:
         """Return the address of an endpoint's server once it answers; None if skillc serves no such endpoint.
 
-        Raises:
-            SkillcError: it cannot be started or restarted.
+        Raises `SkillcError` if it cannot be started or restarted.
         """
         server = self._by_endpoint.get(endpoint)
         if server is None:
@@ -84,11 +83,7 @@ class Servers:
         return await asyncio.wrap_future(server.start())
 
     async def ready_all(self) -> None:
-        """Return once all servers answer. They start one after the other, because each measures the free memory.
-
-        Raises:
-            SkillcError: one cannot be started or restarted.
-        """
+        """Return once all servers answer, as `ready`. They start in turn, because each measures the free memory."""
         for endpoint in self._by_endpoint:
             await self.ready(endpoint)
 
