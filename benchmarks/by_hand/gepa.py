@@ -26,7 +26,7 @@ from skillc.frontend import plan_file
 from skillc.metrics.primitives import same
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
-from skillc.program.module import build_module
+from skillc.program.module import SkillModule
 from skillc.program.names import field_names, instructions
 
 THREADS = 32
@@ -99,7 +99,7 @@ class Bench:
 
     def module(self, text: str) -> Any:
         """A module that answers under a skill's text."""
-        return build_module(self.plan.task, self.plan.skill.name, instructions(self.plan.task, text))
+        return SkillModule(self.plan.task, self.plan.skill.name, instructions(self.plan.task, text))
 
     def tested(self, module: Any) -> list[int]:
         """Right (1) or wrong (0) for each test example; a reply that can't be parsed is wrong."""

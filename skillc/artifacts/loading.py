@@ -115,12 +115,12 @@ def _lock(place: Path) -> Lock | None:
 def module_of(loaded: LoadedProgram) -> dspy.Module:
     """Return the module of a loaded program."""
     from skillc.document.skill import for_target
-    from skillc.program.module import FallbackTarget, build_module
+    from skillc.program.module import FallbackTarget, SkillModule
     from skillc.program.names import instructions
 
     plan = loaded.plan
     text = instructions(plan.task, for_target(loaded.skill))
-    return build_module(plan.task, plan.skill.name, text, fallback=FallbackTarget(plan, loaded.root))
+    return SkillModule(plan.task, plan.skill.name, text, fallback=FallbackTarget(plan, loaded.root))
 
 
 def _from_folder(folder: Path) -> dspy.Module:

@@ -120,13 +120,9 @@ class Bounds:
 
 
 def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Bounds:
-    """The bounds of a compile.
+    """The bounds of a compile, at `prices` in dollars per million tokens by role, None if unknown.
 
-    Args:
-        plan: the program.
-        sizes: of its data.
-        prices: dollars per million tokens by role; None if unknown. A price that the program declares takes precedence,
-            and the rulebook is free.
+    A price that the program declares takes precedence, and the rulebook is free.
     """
     known = {role: _price(plan, role, prices) for role in plan.models}
     steps = steps_of(plan, sizes.train)

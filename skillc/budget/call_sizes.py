@@ -20,7 +20,7 @@ from skillc.budget.steps import (
     step_size,
     steps_per_epoch,
 )
-from skillc.document.skill import tokens
+from skillc.document.skill import Mode, tokens
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges
 from skillc.plan.schema import Plan, PricePlan
@@ -81,9 +81,11 @@ class CallSizer:
             select=self._asked(0, listed, most_listed, reply=20),
             rewrite=self._asked(0, edits * _AN_EDIT, reply=self._rewritten()),
             draft=self._asked(MOST_FAILURES + MOST_RIGHT, FURTHER_LIMIT, reply=self._rewritten() + _ANALYSIS),
-            slow_update=self._asked(min(optimize.slow_update_samples, self._sizes.train), reply=self._slow_limit()),
+            slow_update=self._asked(
+                min(optimize.slow_update_samples, self._sizes.train), reply=max(self._limits("slow"), default=0)
+            ),
             meta_skill=self._asked(0, min(epoch * _A_DECISION, DECISIONS_LIMIT), DECISIONS_LIMIT, reply=300),
-            tidy=self._asked(0, reply=sum(self._open_limits())),
+            tidy=self._asked(0, reply=sum(self._limits("trainable"))),
             propose=self._proposed(),
         )
 
@@ -92,7 +94,7 @@ class CallSizer:
         optimize, longest = self._plan.optimize, self._plan.models["optimizer"].max_reply
         shown = {"gepa": GEPA_MINIBATCH, "miprov2": DESCRIBED}.get(optimize.method, optimize.batch)
         noted = DESCRIPTIONS * longest if optimize.method == "miprov2" else 0
-        limits = [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode != "frozen"]
+        limits = self._limits("trainable", "slow")
         reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
@@ -157,15 +159,11 @@ class CallSizer:
 
     def _rewritten(self) -> int:
         """Tokens of the rewritten sections."""
-        limits = self._open_limits()
+        limits = self._limits("trainable")
         return sum(limits) if self._plan.optimize.update == "rewrite_all" else max(limits, default=0)
 
-    def _open_limits(self) -> list[int]:
-        return [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode == "trainable"]
-
-    def _slow_limit(self) -> int:
-        limits = [section.limit or OPEN_SECTION for section in self._plan.skill.sections if section.mode == "slow"]
-        return max(limits, default=0)
+    def _limits(self, *modes: Mode) -> list[int]:
+        return [s.limit or OPEN_SECTION for s in self._plan.skill.sections if s.mode in modes]
 
 
 def most_edits(plan: Plan) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage
+from skillc.budget.spend import CallSizes, Least, Sizes, Stage
 from skillc.language.loop import OptimizePlan
 from skillc.plan.initial import sections_of
 from skillc.plan.schema import Plan
@@ -267,13 +267,14 @@ def method_stages(plan: Plan, sizes: Sizes, each: CallSizes, least: Least) -> tu
     test = 2 * sizes.test * plan.optimize.samples
     # The gates read the measurements of a search on validation.
     decided = validation // 2 if plan.optimize.method == "one_shot" else 0
+    gated = rollout.times(0, on_batch + decided, on_batch + validation)
     proposed = each.propose.times(0, asked, asked * _REASKED)
     found = (
-        Stage("baseline", "target", _from(each.first.times(*[validation] * 3), least.baseline)),
-        Stage("search", "target", _from(rollout.times(0, searched, searched), least.rollouts)),
-        Stage("propose", "optimizer", _from(proposed, least.reflections)),
-        Stage("gate", "target", _from(rollout.times(0, on_batch + decided, on_batch + validation), least.validation)),
-        Stage("final test", "target", _from(rollout.times(0, test, test), least.test)),
+        Stage("baseline", "target", replace(each.first.times(*[validation] * 3), least=least.baseline)),
+        Stage("search", "target", replace(rollout.times(0, searched, searched), least=least.rollouts)),
+        Stage("propose", "optimizer", replace(proposed, least=least.reflections)),
+        Stage("gate", "target", replace(gated, least=least.validation)),
+        Stage("final test", "target", replace(rollout.times(0, test, test), least=least.test)),
         Stage("no skill", "target", each.bare.times(0, *[validation + sizes.test * plan.optimize.samples] * 2)),
     )
     return tuple(stage for stage in found if stage.bound.most.calls)
@@ -281,7 +282,3 @@ def method_stages(plan: Plan, sizes: Sizes, each: CallSizes, least: Least) -> tu
 
 def _validation(plan: Plan, sizes: Sizes) -> int:
     return sizes.validation * plan.optimize.samples
-
-
-def _from(bound: SpendBound, least: Spend) -> SpendBound:
-    return SpendBound(least, bound.estimate, bound.most)

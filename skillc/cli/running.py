@@ -147,14 +147,7 @@ def _open_run(
 ) -> Iterator[tuple[Progress, Client, Stop]]:
     """Open the client, the progress display and the stop request of a run.
 
-    Args:
-        verb: the verb.
-        plan: of the run.
-        root: the program's folder.
-        facts: what the display shows from the start.
-        options: of the command line.
-        on_interrupt: note for Ctrl-C: what happens to open work.
-        start_event: further fields of the first JSON event.
+    `on_interrupt` is the note for Ctrl-C: what happens to open work; `start_event` is added to the first JSON event.
     """
     cache = None if verb == "sanity" else root / ".skillc" / "cache"
     with Client(plan, cache_folder=cache, offline=options.offline, root=root, preflight=True) as client:

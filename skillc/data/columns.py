@@ -345,12 +345,10 @@ def profile(path: Path) -> tuple[ColumnProfile, ...]:
 
 
 def _kind(value: JsonValue, *, csv: bool) -> str:
-    if isinstance(value, str):
-        return _kind_of_cell(value) if csv else "text"
-    return _KINDS[type(value)]
-
-
-def _kind_of_cell(value: str) -> str:
+    if not isinstance(value, str):
+        return _KINDS[type(value)]
+    if not csv:
+        return "text"
     text = value.strip()
     if text.lower() in _TRUTHS:
         return "bool"

@@ -89,19 +89,14 @@ _SAME = 0.8
 
 
 def describe_opposite(before: str, after: str, labels: Collection[str] = ()) -> str | None:
-    """Describe the change that may turn a rule into its opposite; None if there is none.
-
-    Args:
-        before: the text of a rule.
-        after: the text that replaces it.
-        labels: the task's labels.
-    """
+    """Describe the change of its text that may turn a rule into its opposite; None if there is none."""
     old, new = _words(before), _words(after)
     known = {label.casefold() for label in labels}
     swapped = _swapped(old, new, known)
     if swapped or not _alike([w for w in old if not _negates(w)], [w for w in new if not _negates(w)]):
         return swapped
-    gone, come = _changed([w for w in old if _negates(w)], [w for w in new if _negates(w)])
+    negated, negates = (Counter(filter(_negates, words)) for words in (old, new))
+    gone, come = list((negated - negates).elements()), list((negates - negated).elements())
     notes = [f"`{word}` was {what}" for words, what in ((gone, "dropped"), (come, "added")) for word in words]
     # Replacing a negation by another, `not` by `never`, is no opposite.
     return joined(notes) if len(gone) != len(come) else None
@@ -143,8 +138,3 @@ def _negates(word: str) -> bool:
 
 def _alike(old: Sequence[str], new: Sequence[str]) -> bool:
     return bool(old) and SequenceMatcher(None, old, new, autojunk=False).ratio() >= _SAME
-
-
-def _changed(old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
-    before, after = Counter(old), Counter(new)
-    return list((before - after).elements()), list((after - before).elements())

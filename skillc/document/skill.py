@@ -165,10 +165,7 @@ def new_id(section: str, text: str, taken: Collection[str]) -> str:
 def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[Rule, ...]:
     """Return the rules of a markdown text, as `markdown.blocks_of` splits it.
 
-    Args:
-        text: list items, paragraphs, headings as topics.
-        section: name of the section, from which ids are made.
-        taken: ids that other sections of the document use.
+    Ids are made from the name of the section; `taken` are those of other sections.
     """
     ids = set(taken)
     rules: list[Rule] = []
@@ -228,9 +225,7 @@ def for_target(document: Document) -> str:
 def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) -> str:
     """Return the skill with rule ids, rationales, and each section's mode, limit and used tokens.
 
-    Args:
-        document: the skill.
-        notes: a further line below a rule, by its id.
+    `notes` has further lines below rules, by their ids.
     """
     blocks = [f"# {document.name}", f"about: {document.about}" if document.about else ""]
     introduction = "\n\n".join(_introduction(document))

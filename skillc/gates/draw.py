@@ -125,12 +125,9 @@ def _sentence(each: _Requirement, evidence: Evidence, *, named: bool) -> str:
     best = "at best " if not known and have.low == have.high else ""
     name = f"`{show_term(each.subject)}` " if named else ""
     shown = f"{name}{best}{_interval(have, unit, places)}{details}"
-    return f"{shown}, needs {_NEEDS[each.operator]} {_interval(need, unit, places)}{_formula(each.bound)}"
-
-
-def _formula(bound: Term) -> str:
-    """The expression behind a computed bound; empty for a single quantity."""
-    return f" (`{show_term(bound)}`)" if isinstance(bound, Operation) and any(_operands(bound)) else ""
+    computed = isinstance(each.bound, Operation) and any(_operands(each.bound))
+    formula = f" (`{show_term(each.bound)}`)" if computed else ""
+    return f"{shown}, needs {_NEEDS[each.operator]} {_interval(need, unit, places)}{formula}"
 
 
 def _comparisons(term: Term, evidence: Evidence) -> Iterator[Term]:
@@ -233,14 +230,11 @@ def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:
         return None
     split = _split(term, evidence)
     for name, indices in split.named_groups(by.name):
-        if value(without_option(term, "by"), _restrict(evidence, split, indices)) == whole:
+        part = SplitEvidence(tuple(split.examples[i] for i in indices), split.samples, split.lookup, split.ranges)
+        group = Evidence(part, part, evidence.texts, evidence.planned, evidence.seed)
+        if value(without_option(term, "by"), group) == whole:
             return name
     return None
-
-
-def _restrict(evidence: Evidence, split: SplitEvidence, indices: list[int]) -> Evidence:
-    part = SplitEvidence(tuple(split.examples[i] for i in indices), split.samples, split.lookup, split.ranges)
-    return Evidence(part, part, evidence.texts, evidence.planned, evidence.seed)
 
 
 def _split(term: Term, evidence: Evidence) -> SplitEvidence:

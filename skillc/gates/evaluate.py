@@ -51,13 +51,7 @@ class GateDecision:
 def decide_all(
     gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = MappingProxyType({})
 ) -> GateDecision:
-    """Decide gates, in declared order.
-
-    Args:
-        gates: in declared order.
-        evidence: the measurements so far.
-        before: definite answers on less evidence, which more evidence cannot change.
-    """
+    """Decide gates, in declared order; `before` has definite answers on less evidence, which more cannot change."""
     truths = tuple(
         (gate.name, before[gate.name] if gate.name in before else _decide_applicable(gate.term, evidence))
         for gate in gates

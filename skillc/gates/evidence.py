@@ -44,16 +44,8 @@ class ScoreBounds:
     high: Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Costs:
-    """Known cost by example, and the number of samples whose cost is unknown."""
-
-    known: Ints
-    missing: Ints
-
-
-def _unknown(state: SkillState, example: Example, sample: int) -> None:
-    return None
+_Costs = tuple[Ints, Ints]
+"""Known cost by example, and the number of samples whose cost is unknown."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +65,7 @@ class SplitEvidence:
     samples: int
     lookup: CellLookup
     ranges: Mapping[str, MetricRange]
-    prices: PriceLookup = _unknown
+    prices: PriceLookup = lambda *_: None
     dearest: int | None = None
     _columns: dict[tuple[SkillState, str], ScoreBounds] = field(default_factory=dict, repr=False, compare=False)
     _costs: dict[SkillState, _Costs] = field(default_factory=dict, repr=False, compare=False)
@@ -101,7 +93,7 @@ class SplitEvidence:
         spent = self._costs.get(state)
         if spent is not None:
             for i, example in places:
-                spent.known[i], spent.missing[i] = self._price(state, example)
+                spent[0][i], spent[1][i] = self._price(state, example)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -171,19 +163,16 @@ class SplitEvidence:
         """Mean dollars per rollout at list price; an unknown price is between 0 and `dearest`."""
         if not self.examples:
             return EVERYTHING
-        spent = self._spent(state)
+        if state not in self._costs:
+            read = [self._price(state, example) for example in self.examples]
+            known, unknown = (np.array([pair[i] for pair in read], dtype=object) for i in (0, 1))
+            self._costs[state] = known, unknown
+        spent, missing = (int(each.sum()) for each in self._costs[state])
         whole = len(self.examples) * self.samples * _NANO
-        low, missing = Fraction(int(spent.known.sum()), whole), int(spent.missing.sum())
+        low = Fraction(spent, whole)
         if self.dearest is None:
             return Interval(low, math.inf if missing else low)
         return Interval(low, low + Fraction(missing * self.dearest, whole))
-
-    def _spent(self, state: SkillState) -> _Costs:
-        if state not in self._costs:
-            read = [self._price(state, example) for example in self.examples]
-            known, missing = (np.array([pair[i] for pair in read], dtype=object) for i in (0, 1))
-            self._costs[state] = _Costs(known, missing)
-        return self._costs[state]
 
     def _price(self, state: SkillState, example: Example) -> tuple[int, int]:
         """The known cost of the samples of an example, and the number of samples whose cost is unknown."""

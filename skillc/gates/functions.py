@@ -172,10 +172,6 @@ def _arithmetic(name: str, about: str, result: RangeRule, *operands: str, many: 
     return Builtin(name, None, parameters, about, None, result=result, many=many)
 
 
-def _first(quantities: Sequence[Interval]) -> Interval:
-    return quantities[0]
-
-
 def _width(quantities: Sequence[Interval]) -> Interval:
     """The range of a mean gain or loss: at most the width of the metric."""
     return Interval(Fraction(0), (quantities[0] - quantities[0]).high)
@@ -288,7 +284,7 @@ _RUN = (
         "the mean of the group that has the lowest",
         *(_given("mean", "mean"), _option("by", "field", required=True)),
         unit=None,
-        result=_first,
+        result=lambda quantities: quantities[0],
         lowered_by=("by",),
     ),
     _run("tokens", "tokens of a skill", _STATE, unit="tokens", range=POSITIVE, reads="text"),

@@ -106,7 +106,10 @@ def linear(term: Term) -> Sum:
         case Operation(operator, operands) if operator in _ARITHMETIC:
             inner = [linear(operand) for operand in operands]
             found = arithmetic(operator, inner)
-            return found if found is not None else _atom(_joined(operator, [each.term for each in inner]))
+            if found is not None:
+                return found
+            terms = [each.term for each in inner]
+            return _atom(Operation(operator, tuple(sorted(terms, key=repr) if operator == "*" else terms)))
         case Operation():
             return _atom(_condition(term, holds=True))
         case CallTerm("min" | "max" as function, arguments):
@@ -120,10 +123,6 @@ def linear(term: Term) -> Sum:
 
 def _atom(term: Term) -> Sum:
     return Sum({term: _ONE})
-
-
-def _joined(operator: Operator, operands: list[Term]) -> Term:
-    return Operation(operator, tuple(sorted(operands, key=repr) if operator == "*" else operands))
 
 
 def _extreme(function: str, arguments: Sequence[Term]) -> Sum:
@@ -203,19 +202,15 @@ def clauses(term: Term, *, holds: bool = True) -> list[Clause]:
             return clauses(inner, holds=not holds)
         case Operation("and" | "or" as operator, operands):
             found = [clauses(operand, holds=holds) for operand in operands]
-            if (operator == "and") == holds:
-                return _together(found)
-            return _few([clause for part in found for clause in part])
+            if (operator == "and") != holds:
+                return _few([clause for part in found for clause in part])
+            joined: list[Clause] = [()]
+            for part in found:
+                joined = _few([(*before, *clause) for before, clause in product(joined, part)])
+            return joined
         case Operation():
             return _comparison(term, holds=holds)
     return [()]
-
-
-def _together(found: list[list[Clause]]) -> list[Clause]:
-    joined: list[Clause] = [()]
-    for part in found:
-        joined = _few([(*before, *clause) for before, clause in product(joined, part)])
-    return joined
 
 
 def _few(found: list[_Alternative]) -> list[_Alternative]:

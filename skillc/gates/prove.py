@@ -253,13 +253,7 @@ Alternatives = Sequence[Clause]
 
 
 class Prover:
-    """Proves that conditions exclude each other, within limits.
-
-    Args:
-        axioms: facts about the quantities.
-        tries: the most clauses to try in all.
-        each: the most clauses to try for one proof.
-    """
+    """Proves that conditions exclude each other; tries at most `tries` clauses in all, and `each` for one proof."""
 
     def __init__(self, axioms: Axioms, tries: int, each: int) -> None:
         self.axioms = axioms
@@ -314,11 +308,6 @@ def as_strict(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
 
     It has to hold with a training batch, and without one, as at the end of an epoch, where comparisons that read the
     batch are left out.
-
-    Args:
-        new: the terms of all gates that a candidate must pass.
-        old: the term of one gate.
-        axioms: facts about the quantities in both.
     """
     if not _implies(new, old, axioms):
         return False

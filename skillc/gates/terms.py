@@ -270,12 +270,8 @@ _BINDING = {"or": 1, "and": 2, "not": 3, "<": 4, "<=": 4, ">": 4, ">=": 4, "==":
 _BINDING |= {"+": 5, "-": 5, "*": 6, "/": 6, "negate": 7}
 
 
-def show_term(term: Term) -> str:
-    """Write a term as a program would, in one canonical form."""
-    return _show(term, 0)
-
-
-def _show(term: Term, outer: int) -> str:
+def show_term(term: Term, outer: int = 0) -> str:
+    """Write a term as a program would, in one canonical form; in brackets if the operator around binds closer."""
     match term:
         case Constant(value, unit):
             return format_quantity(value, unit)
@@ -286,10 +282,9 @@ def _show(term: Term, outer: int) -> str:
         case MeanTerm(state, metric):
             return f"{state}.{metric}"
         case ListTerm(items):
-            return f"[{', '.join(_show(item, 0) for item in items)}]"
+            return f"[{', '.join(map(show_term, items))}]"
         case CallTerm(function, arguments, options):
-            given = [_show(argument, 0) for argument in arguments]
-            given += [f"{name} = {_share(value, 0)}" for name, value in options]
+            given = [*map(show_term, arguments), *(f"{name} = {_share(value, 0)}" for name, value in options)]
             return f"{function}({', '.join(given)})"
     return _operation(term, outer)
 
@@ -298,16 +293,16 @@ def _share(term: Term, outer: int) -> str:
     """Show a share in percent where it is added or compared; a factor stays a decimal."""
     if isinstance(term, Constant) and not term.unit and 0 < abs(term.value) < 1 and " / " not in decimal(term.value):
         return f"{decimal(term.value * 100)}%"
-    return _show(term, outer)
+    return show_term(term, outer)
 
 
 def _operation(term: Operation, outer: int) -> str:
     binding = _BINDING[term.operator]
     if term.operator in ("negate", "not"):
         sign = "-" if term.operator == "negate" else "not "
-        text = sign + _show(term.operands[0], binding)
+        text = sign + show_term(term.operands[0], binding)
     else:
         # The right side of a left-associative operator needs brackets at equal binding.
-        each = _show if term.operator in ("*", "/") else _share
+        each = show_term if term.operator in ("*", "/") else _share
         text = f" {term.operator} ".join(each(operand, binding + (i > 0)) for i, operand in enumerate(term.operands))
     return f"({text})" if binding < outer else text

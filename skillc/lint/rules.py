@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
-from skillc.language.checked import Checked, CheckedMetric, Entity, Setting
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Setting
 from skillc.language.modules import Module
-from skillc.syntax.source import Source, Span
+from skillc.syntax.source import Span
 
 if TYPE_CHECKING:
     from skillc.budget.bounds import Bounds
@@ -132,22 +132,10 @@ def lint(facts: LintFacts) -> Iterator[Diagnostic]:
 # ---- findings -------------------------------------------------------------------------------------
 
 
-class Located(Protocol):
-    """A part of a program with its location."""
-
-    @property
-    def source(self) -> Source:
-        """The file that contains it."""
-
-    @property
-    def span(self) -> Span:
-        """Its location in the file."""
-
-
 def finding(
     severity: Severity,
     code: str,
-    at: Label | Located,
+    at: Label | Entity | Setting | CheckedMetric | CheckedGate,
     message: str,
     hint: str | None = None,
     *,

@@ -6,58 +6,48 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
 from skillc.metrics.meter import Meter
-from skillc.outcomes import Example, Scored, measured_mean
+from skillc.outcomes import MICRO, Example, Scored, measured_mean
 from skillc.plan.schema import Plan, TaskPlan
 
 _WORD = re.compile(r"[^\W_]+")
-_MICRO = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """Predictions of a baseline for the one output, in the order of the examples."""
-
-    name: str
-    predictions: tuple[str, ...]
-
-
-def baseline_predictions(task: TaskPlan, dataset: Dataset, examples: Sequence[Example]) -> tuple[Baseline, ...]:
-    """Return the predictions of `most frequent label` and `keywords`, learned on train.
+def baseline_predictions(task: TaskPlan, dataset: Dataset, examples: Sequence[Example]) -> dict[str, tuple[str, ...]]:
+    """Return the predictions of `most frequent label` and `keywords`, learned on train, in the examples' order.
 
     There are none without examples, or unless the task has exactly one output and it has labels.
     """
     if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not examples:
-        return ()
+        return {}
     output = task.outputs[0]
     labels = output.type.labels
     counts = Counter(label for example in dataset.train for label in _answers(example, output.name))
     # Ties go to the label declared first.
     majority = max(labels, key=lambda label: counts[label])
     keywords = _Keywords(dataset.train, output.name, labels)
-    return (
-        Baseline("most frequent label", (majority,) * len(examples)),
-        Baseline("keywords", tuple(keywords.predict(example) for example in examples)),
-    )
+    return {
+        "most frequent label": (majority,) * len(examples),
+        "keywords": tuple(keywords.predict(example) for example in examples),
+    }
 
 
 def baseline_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], meter: Meter) -> dict[str, Fraction]:
     """Return the goal's mean of each baseline on the examples."""
     means = {}
-    for baseline in baseline_predictions(plan.task, dataset, examples):
+    for name, predictions in baseline_predictions(plan.task, dataset, examples).items():
         cells = [
             meter.goal(example, {plan.task.outputs[0].name: answer})
-            for example, answer in zip(examples, baseline.predictions, strict=True)
+            for example, answer in zip(examples, predictions, strict=True)
         ]
         mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
         if mean.value is not None:
-            means[baseline.name] = mean.value
+            means[name] = mean.value
     return means
 
 
@@ -104,11 +94,12 @@ class _Keywords:
     def predict(self, example: Example) -> str:
         """Return the most likely label; of equal ones the first declared."""
         known = [self._words[word] for word in _words(example) if word in self._words]
-        return max(self._labels, key=lambda label: self._score(label, known))
 
-    def _score(self, label: str, known: Sequence[Mapping[str, int]]) -> int:
-        return self._prior[label] + len(known) * self._none[label] + sum(word.get(label, 0) for word in known)
+        def score(label: str) -> int:
+            return self._prior[label] + len(known) * self._none[label] + sum(word.get(label, 0) for word in known)
+
+        return max(self._labels, key=score)
 
 
 def _log(count: int) -> int:
-    return round(math.log(max(count, 1)) * _MICRO)
+    return round(math.log(max(count, 1)) * MICRO)

@@ -183,16 +183,13 @@ class _Evaluation:
 
     def score(self, metric: MetricPlan) -> Fraction:
         try:
-            score = _within(self._number(metric.term), metric.low, metric.high)
+            score = _within(_exact(fold(metric.term, self._evaluate)), metric.low, metric.high)
         except SkillcError:
             raise
         except Exception as problem:
             raise SkillcError(f"{type(problem).__name__}: {problem}") from problem
         self._scores[metric.name] = score
         return score
-
-    def _number(self, term: Term) -> Fraction:
-        return _exact(fold(term, self._evaluate))
 
     def _evaluate(self, term: Term, inner: list[_Value]) -> _Value:
         """Evaluate a part of a metric from the values of its own parts."""

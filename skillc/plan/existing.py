@@ -69,11 +69,7 @@ class Existing:
 def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
     """Read a SKILL.md, or the one in a folder.
 
-    A section whose text is a list becomes rules, unless `freeze` names it; every other section stays text.
-
-    Args:
-        path: the file or its folder.
-        freeze: headings of sections to freeze.
+    A section whose text is a list becomes rules, unless `freeze` has its heading; every other section stays text.
 
     Raises:
         SkillcError: the file cannot be read, or has no section with such a heading.

@@ -41,7 +41,8 @@ def task_text(task: TaskPlan) -> str:
     """
     if not task.outputs:
         return ""
-    if task.inputs and not _inline_inputs(task.inputs):
+    inline = len(task.inputs) <= _SENTENCE_INPUTS and all(map(_short, task.inputs))
+    if task.inputs and not inline:
         given = "\n".join(["You are given:", "", *(_item(field, answer=False) for field in task.inputs), "", ""])
         asked = _asked(task.outputs, first=True)
     elif task.inputs:
@@ -90,10 +91,6 @@ def _asked(outputs: Sequence[FieldPlan], *, first: bool) -> str:
     if _inline_outputs(outputs):
         return f"{verb} {_phrase(outputs[0], answer=True)}."
     return "\n".join([f"{verb}:", "", *(_item(field, answer=True) for field in outputs)])
-
-
-def _inline_inputs(fields: Sequence[FieldPlan]) -> bool:
-    return len(fields) <= _SENTENCE_INPUTS and all(_short(field) for field in fields)
 
 
 def _inline_outputs(fields: Sequence[FieldPlan]) -> bool:

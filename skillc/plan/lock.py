@@ -271,11 +271,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def parse_lock(text: str, path: Path) -> Lock:
-    """Parse the text of a lock.
-
-    Args:
-        text: of the file.
-        path: the name of the file in messages.
+    """Parse the text of a lock; `path` is its name in messages.
 
     Raises:
         UnmergedError: it contains both sides of a merge.

@@ -97,7 +97,13 @@ _PREDICTORS = {"predict": dspy.Predict, "chain_of_thought": dspy.ChainOfThought}
 
 
 class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
-    """A compiled skill as a DSPy module; its one predictor is the attribute `answer`."""
+    """A compiled skill as a DSPy module; its one predictor is the attribute `answer`.
+
+    The model receives `instructions`, from `names.instructions`; `fallback` answers if DSPy has no LM configured.
+
+    Raises:
+        SkillcError: this version does not compile the task's kind of rollout.
+    """
 
     def __init__(self, task: TaskPlan, name: str, instructions: str, fallback: FallbackTarget | None = None) -> None:
         super().__init__()
@@ -131,23 +137,6 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         if not self._renamed:
             return prediction
         return dspy.Prediction(**{self._renamed.get(name, name): value for name, value in prediction.items()})
-
-
-def build_module(
-    task: TaskPlan, name: str, instructions: str, *, fallback: FallbackTarget | None = None
-) -> SkillModule:
-    """Return the module of a task.
-
-    Args:
-        task: inputs, outputs, and the kind of rollout.
-        name: the skill's name.
-        instructions: the text that the model receives, from `names.instructions`.
-        fallback: answers if DSPy has no LM configured.
-
-    Raises:
-        SkillcError: this version does not compile the task's kind of rollout.
-    """
-    return SkillModule(task, name, instructions, fallback)
 
 
 def _image(location: str) -> dspy.Image:

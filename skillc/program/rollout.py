@@ -19,7 +19,7 @@ from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.outcomes import Example, UnmeasuredKind
 from skillc.plan.schema import Plan
-from skillc.program.module import SkillModule, build_module
+from skillc.program.module import SkillModule
 from skillc.program.names import instructions
 from skillc.text import listed
 
@@ -81,7 +81,7 @@ class RolloutRunner:
         module = self._modules.get(text)
         if module is None:
             task = self._plan.task
-            module = build_module(task, self._plan.skill.name, instructions(task, text))
+            module = SkillModule(task, self._plan.skill.name, instructions(task, text))
             self._modules[text] = module
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)

@@ -90,10 +90,11 @@ def judge(
     """
     alpha = LEVEL / (look * look)
     measured = [pair for pair in pairs if pair.initial is not None and pair.best is not None]
+    gained = sum((pair.best or 0) - (pair.initial or 0) for pair in measured)
     names = sorted({pair.group for pair in pairs})
     seen = Verdict(
         "unverified",
-        gain=_gain(measured),
+        gain=Fraction(gained, len(measured) * MICRO) if measured else None,
         n=len(measured) // samples,
         groups=len({pair.group for pair in measured}),
         look=look,
@@ -193,10 +194,3 @@ def _differences(
         worst[pair.group] += least - (ceiling if pair.initial is None else pair.initial)
         best[pair.group] += most - (floor if pair.initial is None else pair.initial)
     return list(worst.values()), list(best.values())
-
-
-def _gain(measured: Sequence[PairedScore]) -> Fraction | None:
-    if not measured:
-        return None
-    total = sum((pair.best or 0) - (pair.initial or 0) for pair in measured)
-    return Fraction(total, len(measured) * MICRO)

@@ -258,19 +258,19 @@ def test_baselines_learn_on_train_alone(tmp_path: Path) -> None:
     rows = [row(i, ticket=f"{words[LABELS[i % 3]]} {i}", team=LABELS[i % 3]) for i in range(150)]
     rows += [row(i, ticket=f"refund {i}", team="billing") for i in range(200, 240)]
     dataset = loaded(tmp_path, rows)
-    most, keywords = baseline_predictions(TASK, dataset, dataset.test)
-    assert most.name == "most frequent label" and set(most.predictions) == {"billing"}
-    assert keywords.predictions == tuple(example.gold["team"] for example in dataset.test)
-    assert baseline_predictions(TASK, dataset, dataset.test) == (most, keywords)
+    predictions = baseline_predictions(TASK, dataset, dataset.test)
+    assert set(predictions["most frequent label"]) == {"billing"}
+    assert predictions["keywords"] == tuple(example.gold["team"] for example in dataset.test)
+    assert baseline_predictions(TASK, dataset, dataset.test) == predictions
 
 
 def test_baselines_are_for_one_output_of_labels(tmp_path: Path) -> None:
     dataset = loaded(tmp_path, [row(i) for i in range(40)])
     free = TaskPlan(inputs=TASK.inputs, outputs=(field("team"),))
     two = TaskPlan(inputs=TASK.inputs, outputs=(*TASK.outputs, field("customer")))
-    assert baseline_predictions(free, dataset, dataset.test) == () == baseline_predictions(two, dataset, dataset.test)
+    assert baseline_predictions(free, dataset, dataset.test) == {} == baseline_predictions(two, dataset, dataset.test)
     without = loaded(tmp_path, [row(i) for i in range(40)], split=counts(20, 20))
-    assert baseline_predictions(TASK, without, without.test) == ()
+    assert baseline_predictions(TASK, without, without.test) == {}
 
 
 def test_baselines_on_the_example_beat_chance() -> None:
@@ -280,8 +280,8 @@ def test_baselines_on_the_example_beat_chance() -> None:
     data = DataPlan(source="tickets.jsonl", fields=(field("customer"),), group="customer", seed=7)
     dataset = load(task, data, root)
     right = [
-        sum(p == e.gold["team"] for p, e in zip(b.predictions, dataset.test, strict=True))
-        for b in baseline_predictions(task, dataset, dataset.test)
+        sum(p == e.gold["team"] for p, e in zip(predictions, dataset.test, strict=True))
+        for predictions in baseline_predictions(task, dataset, dataset.test).values()
     ]
     assert right[0] < right[1]
     assert 2 * right[1] > len(dataset.test)

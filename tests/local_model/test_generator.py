@@ -18,7 +18,7 @@ from thorough import example_count
 from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import applies, normal, read_rules
 from skillc.plan.initial import lead_text, task_text
-from skillc.program.module import build_module
+from skillc.program.module import SkillModule
 from skillc.program.names import instructions
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "local_model"
@@ -171,7 +171,7 @@ def test_prompts_are_those_that_a_rollout_sends(skill):
     assert prompts.task_text(task) == task_text(plan.task)
     assert lead_text(plan.skill, plan.task) == prompts.LEAD
     body = prompts.page(task, skill) if skill else None
-    module = build_module(plan.task, plan.skill.name, instructions(plan.task, body))
+    module = SkillModule(plan.task, plan.skill.name, instructions(plan.task, body))
     adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
     system, user = adapter.format(module.answer.signature, [], {"ticket": ticket})
     assert system["content"] == prompts.page_system(task, skill)

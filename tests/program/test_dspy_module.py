@@ -20,7 +20,7 @@ from skillc.document.skill import document_of, for_target
 from skillc.models.client import Client
 from skillc.models.dspy_lm import make_lm, scope
 from skillc.program.artifact import artifact_texts, write_artifact
-from skillc.program.module import build_module
+from skillc.program.module import SkillModule
 from skillc.program.names import instructions
 
 DOCUMENT = document_of(
@@ -55,7 +55,7 @@ def emitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def compiled() -> dspy.Module:
     plan = plan_of()
-    return build_module(plan.task, plan.skill.name, instructions(plan.task, for_target(DOCUMENT)))
+    return SkillModule(plan.task, plan.skill.name, instructions(plan.task, for_target(DOCUMENT)))
 
 
 @pytest.fixture(params=["compiled", "emitted"])

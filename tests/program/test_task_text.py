@@ -24,7 +24,7 @@ from skillc.models.rulebook.sentences import read_rules
 from skillc.plan.initial import first_decides, initial_document, task_text, without_task_text
 from skillc.plan.schema import Plan, TaskPlan
 from skillc.program.artifact import artifact_texts, write_artifact
-from skillc.program.module import build_module
+from skillc.program.module import SkillModule
 from skillc.program.names import instructions
 from skillc.tokens import count_tokens
 
@@ -213,7 +213,7 @@ def test_the_target_reads_the_body_of_skill_md_and_nothing_else(tmp_path: Path) 
     body = paths.skill.read_text(encoding="utf-8").partition("\n---\n")[2].strip()
     told = instructions(plan.task, for_target(document))
     assert told == body
-    module = build_module(plan.task, plan.skill.name, told)
+    module = SkillModule(plan.task, plan.skill.name, told)
     signature = module.predictors()[0].signature
     assert signature.instructions == body
     messages = dspy.ChatAdapter().format(signature, [], {"ticket": "I was charged twice."})
