@@ -162,6 +162,3 @@ class ConsoleLexer(Lexer):  # type: ignore[misc]
                 yield at, Generic.Output, line
                 prompt = "$ "
             at += len(line)
-
-
-__all__ = ["ConsoleLexer", "SkillLexer"]

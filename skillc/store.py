@@ -62,15 +62,11 @@ class RunStore:
     WAL mode with full synchronisation: a commit is one sync, and survives a kill or a power cut. The exclusive lock
     ends with the process and needs no shared memory. Values are JSON.
 
-    Args:
-        path: the file.
-
     Attributes:
-        path: the file.
         outdated: whether the file had another format and was cleared.
 
     Raises:
-        InUse: another process has it open.
+        RunInUseError: another process has it open.
         SkillcError: it cannot be written, or it is damaged.
     """
 
@@ -248,12 +244,7 @@ class _Batch:
 class _CommitWriter:
     """Commits queued rows in order on one thread, in as few transactions as possible.
 
-    The first failure is final: every later call raises it.
-
-    Args:
-        connection: in autocommit mode.
-        lock: held while the connection is used.
-        failed: converts an error of SQLite to the one to raise.
+    The first failure is final: every later call raises it, an error of SQLite as `failed` converts it.
     """
 
     def __init__(

@@ -299,9 +299,8 @@ def lower_comparison(low: Lowering, node: nodes.Compare) -> Typed:
 
 def _texts(low: Lowering, node: nodes.Compare, left: Typed, right: Typed) -> ConditionType:
     scope = low.scope
-    for typed, operand in ((left, node.operands[0]), (right, node.operands[1])):
+    for typed, other in ((left, node.operands[1]), (right, node.operands[0])):
         if text_type(typed) is None:
-            other = node.operands[1 if operand is node.operands[0] else 0]
             message = f"`{scope.text(other.span)}` is a text, not a number"
             raise scope.fail("SK307", node.span, message, "compare a text with a text in quotes")
     if node.operators[0] not in ("==", "!="):

@@ -138,7 +138,6 @@ def own_function(low: Lowering, called: nodes.Expression) -> UserFunction | None
         return UserFunction(module, decl, f"{called.of.name}.{called.name.text}")
     if called.name.text in module.dropped:
         raise Broken
-
     name, place, owner = called.name.text, called.name.span, called.of.name
     if name in module.names():
         hint = "only metrics and gates with parameters can be called"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skillc.diagnostics.render import printable
 from skillc.diagnostics.suggest import spelling_hint
@@ -14,9 +14,6 @@ from skillc.language.modules import STD, Loader, standard, standard_names
 from skillc.syntax import nodes
 from skillc.syntax.parser import Parsed, parse
 from skillc.syntax.source import Source, Span
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT_VERSION = 1
 _WIDTH = 100

@@ -37,14 +37,6 @@ class UseTarget:
     package: Package | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A module that is being linked, and the `use` that led to it."""
-
-    module: Module
-    opened: Label | None = None
-
-
 class Linker:
     """Load modules, each once."""
 
@@ -52,12 +44,13 @@ class Linker:
         self._report = report
         self._loader = loader
         self._loaded: dict[str, Module | None] = {}
-        self._open: list[Step] = []
+        # The modules that are being linked, each with the `use` that led to it.
+        self._open: list[tuple[Module, Label | None]] = []
         self._checked: set[str] = set()
 
     def link(self, module: Module, statements: tuple[nodes.Statement, ...], opened: Label | None = None) -> None:
         """Load everything that the statements of a module use."""
-        self._open.append(Step(module, opened))
+        self._open.append((module, opened))
         for use in statements:
             if isinstance(use, nodes.Use):
                 self._use(module, use)
@@ -112,7 +105,8 @@ class Linker:
     # ---- the file ----
 
     def _load(self, module: Module, use: nodes.Use) -> Module:
-        place = use.file.span if use.file else _path_span(use)
+        words = (use.file,) if use.file is not None else use.path or ()
+        place = words[0].span.to(words[-1].span)
         target = self._target(module, use, place)
         self._check_circle(module, target, place)
         if target.key not in self._loaded:
@@ -125,15 +119,15 @@ class Linker:
 
     def _check_circle(self, module: Module, target: UseTarget, place: Span) -> None:
         """Report a circle of files, or a chain that is too long."""
-        index = next((i for i, step in enumerate(self._open) if step.module.key == target.key), None)
+        index = next((i for i, (each, _) in enumerate(self._open) if each.key == target.key), None)
         if index is not None:
             circle = self._open[index:]
-            names = " → ".join(f"`{each}`" for each in [*(step.module.label for step in circle), target.label])
+            names = " → ".join(f"`{each}`" for each in [*(each.label for each, _ in circle), target.label])
             # Each label is where one file uses the next; the last is the place of the message.
             steps = tuple(
-                Label(step.opened.source, step.opened.span, f"`{before.module.label}` uses `{step.module.label}`")
-                for before, step in pairwise(circle)
-                if step.opened is not None
+                Label(opened.source, opened.span, f"`{before.label}` uses `{each.label}`")
+                for (before, _), (each, opened) in pairwise(circle)
+                if opened is not None
             )
             hint = "move the shared declarations into a third file"
             raise self._error("SK103", module, place, f"circular use of files: {names}", hint, secondary=steps)
@@ -278,11 +272,6 @@ def main_module(source: Source, dropped: frozenset[str]) -> Module:
 
 def _in_package(package: Package, path: str) -> UseTarget:
     return UseTarget(f"{package.name}:{path}", module_name(package.name, path), path, package)
-
-
-def _path_span(use: nodes.Use) -> Span:
-    assert use.path is not None
-    return use.path[0].span.to(use.path[-1].span)
 
 
 def _alias_for(path: str) -> str:

@@ -152,11 +152,9 @@ class _Walker:
         if module is not None:
             source = None if module.sections is not None else module.source
             target = Symbol("file", module.key, None if source is None else source.name, Span(0, 0), "", source, module)
-        written = use.file.span if use.file is not None else None
-        if use.path is not None:
-            written = use.path[0].span.to(use.path[-1].span)
-        if written is not None:
-            self._add(written, target)
+        words = (use.file,) if use.file is not None else use.path or ()
+        if words:
+            self._add(words[0].span.to(words[-1].span), target)
         if name is not None:
             self._add(name.span, symbol_at("module", name, self.source, module), declares=True)
 
@@ -213,10 +211,8 @@ class _Walker:
 
     def _reference(self, kind: Kind, node: nodes.Reference | nodes.Member) -> None:
         """`model optimizer = target`, `section style = lab.style`."""
-        module: Module | None = self.module
         name = nodes.Name(node.span, node.name) if isinstance(node, nodes.Reference) else node.name
-        if isinstance(node, nodes.Member):
-            module = self._module_of(node)
+        module = self._module_of(node) if isinstance(node, nodes.Member) else self.module
         if module is None:
             return
         known = module.all_sections if kind.word == "section" else module.named(kind.word)
@@ -253,7 +249,6 @@ class _Walker:
         if decl.setting is None:
             return
         self._add(decl.name.span, Symbol("setting", decl.name.text, owner=owner, origin=decl.setting))
-        form = None
         if node.value is not None:
             form = self._setting_value(node.value, decl.setting.forms)
         else:
@@ -348,11 +343,10 @@ class _Walker:
         decl, module = None, self.module
         if isinstance(called, nodes.Reference):
             decl = self.module.functions().get(called.name)
-            if decl is not None:
-                self._add(called.span, symbol_of(decl))
-            else:
+            if decl is None:
                 self._builtin(node, called, context)
                 return
+            self._add(called.span, symbol_of(decl))
         elif isinstance(called, nodes.Member):
             of = self._module_of(called)
             if of is not None:
@@ -380,8 +374,7 @@ class _Walker:
             if builtin is not None and argument.name is not None:
                 found = next((p for p in builtin.options if p.name == argument.name.text), None)
                 if found is not None:
-                    symbol = Symbol("option", found.name, owner=builtin.name, origin=found)
-                    self._add(argument.name.span, symbol)
+                    self._add(argument.name.span, Symbol("option", found.name, owner=builtin.name, origin=found))
             elif builtin is not None:
                 wanted = builtin.positional
                 if positional < len(wanted) or (builtin.many and wanted):

@@ -168,8 +168,7 @@ class Scope:
             self.report.add(code, self.source, span, message, hint=hint, fix=fix)
         else:
             inner = Label(self.source, span, "in this expression")
-            site = self.site
-            self.report.add(code, site.source, site.span, message, hint=hint, secondary=(inner,))
+            self.report.add(code, self.site.source, self.site.span, message, hint=hint, secondary=(inner,))
         return Broken()
 
     def hyphenated_name(self, span: Span, known: Iterable[str]) -> HyphenatedName | None:

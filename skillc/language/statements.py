@@ -140,10 +140,7 @@ class Classifier:
     def _setting(self, words: list[str], node: nodes.Declaration) -> SettingDeclaration | None:
         setting = self._settings.get(words[-1])
         modified = len(words) == 2 and setting is not None and words[0] in setting.modifiers
-        if len(words) > 1 and not modified:
-            self._unknown(words, node)
-            return None
-        if setting is None and not self._passes:
+        if (len(words) > 1 and not modified) or (setting is None and not self._passes):
             self._unknown(words, node)
             return None
         if setting is None and (hint := self._misspelt(words[0])):
@@ -264,7 +261,9 @@ class Classifier:
         if len(words) > 1 and words[1] in self._kinds and self._kinds[words[1]].modifiers:
             known, words = set(self._kinds[words[1]].modifiers), words[:1]
         removed = REMOVED.get((self._parent or "", words[0]))
-        hint = removed or spelling_hint(first.text, sorted(known)) or self._elsewhere(words) or self._listed()
+        options = listed([*self._kinds, *self._settings][:12])
+        hint = removed or spelling_hint(first.text, sorted(known)) or self._elsewhere(words)
+        hint = hint or (f"valid options: {options}" if options else None)
         fix = None if removed else spelling_fix(first.text, first.span, sorted(known))
         if hint is not None and hint == self._elsewhere(words):
             self._error("SK211", first.span, f"`{first.text}` is not allowed {self._place()}", hint)
@@ -293,10 +292,6 @@ class Classifier:
         if self._parent == "":
             return "at the top of a file"
         return f"in the block of `{self._parent}`" if self._parent else "here"
-
-    def _listed(self) -> str | None:
-        known = [*self._kinds, *self._settings]
-        return f"valid options: {listed(known[:12])}" if known else None
 
 
 def is_language(header: nodes.Header) -> bool:

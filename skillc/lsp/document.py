@@ -181,7 +181,9 @@ def semantic_tokens(project: Project, analysis: Analysis, within: Span | None = 
 
 def _distinct(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
     """Yield all tokens in order; of overlapping ones, the first, or else the longer."""
-    found = [*_linked(analysis), *_comments(analysis), *_literals(analysis)]
+    comments = analysis.work.program.comments
+    found = [*_linked(analysis), *_literals(analysis)]
+    found += [(each.span, "comment", _DOCUMENTATION if each.documents else 0) for each in comments]
     found.sort(key=lambda each: (each[0].start, -each[0].end))
     end = 0
     for token in found:
@@ -209,11 +211,6 @@ def _path(analysis: Analysis, link: Link) -> Iterator[tuple[Span, str, int]]:
     for word in analysis.source.slice(link.span).split("."):
         yield Span(start, start + len(word)), "namespace", 0
         start += len(word) + 1
-
-
-def _comments(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:
-    for item in analysis.work.program.comments:
-        yield item.span, "comment", _DOCUMENTATION if item.documents else 0
 
 
 def _literals(analysis: Analysis) -> Iterator[tuple[Span, str, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from lsprotocol import types
 
@@ -16,14 +15,6 @@ from skillc.language.links import Link, Symbol
 from skillc.language.statements import KindDeclaration
 from skillc.lsp.workspace import Analysis, Project
 from skillc.syntax.source import Source, Span
-
-
-@dataclass(frozen=True, slots=True)
-class Occurrence:
-    """A name of a symbol in a file."""
-
-    source: Source
-    link: Link
 
 
 def link_at(analysis: Analysis, offset: int) -> Link | None:
@@ -49,21 +40,21 @@ def definition(project: Project, analysis: Analysis, offset: int) -> types.Locat
     return project.location(symbol.source, symbol.span)
 
 
-def occurrences(project: Project, symbol: Symbol, analysis: Analysis) -> Iterator[Occurrence]:
+def occurrences(project: Project, symbol: Symbol, analysis: Analysis) -> Iterator[tuple[Source, Link]]:
     """Yield every occurrence of a symbol in the workspace once, including its declaration."""
     if symbol.file is None:
         for link in analysis.links:
             if link.symbol == symbol:
-                yield Occurrence(analysis.source, link)
+                yield analysis.source, link
         return
     seen: set[tuple[str, Span]] = set()
     for each in [analysis, *project.mentioning(symbol.name)]:
         for link in each.links:
             if link.symbol == symbol and (each.source.name, link.span) not in seen:
                 seen.add((each.source.name, link.span))
-                yield Occurrence(each.source, link)
+                yield each.source, link
     if symbol.source is not None and symbol.span is not None and (symbol.source.name, symbol.span) not in seen:
-        yield Occurrence(symbol.source, Link(symbol.span, symbol, declares=True))
+        yield symbol.source, Link(symbol.span, symbol, declares=True)
 
 
 def references(project: Project, analysis: Analysis, offset: int, *, declaration: bool) -> list[types.Location]:
@@ -72,9 +63,9 @@ def references(project: Project, analysis: Analysis, offset: int, *, declaration
     if link is None:
         return []
     return [
-        project.location(use.source, use.link.span)
-        for use in occurrences(project, link.symbol, analysis)
-        if declaration or not use.link.declares
+        project.location(source, use.span)
+        for source, use in occurrences(project, link.symbol, analysis)
+        if declaration or not use.declares
     ]
 
 
@@ -108,16 +99,11 @@ _ROLES = ("target", "optimizer")
 _STDLIB = str(shipped_folder("stdlib"))
 
 
+FileEdit = tuple[Source, Fix]
+
+
 class RefusedError(SkillcError):
     """A rename is refused; the message is the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileEdit:
-    """An edit of a file."""
-
-    source: Source
-    fix: Fix
 
 
 def renamable(project: Project, analysis: Analysis, offset: int) -> Link:
@@ -155,9 +141,9 @@ def rename(project: Project, analysis: Analysis, offset: int, name: str) -> type
     """
     link = renamable(project, analysis, offset)
     changes: dict[str, list[types.TextEdit]] = {}
-    for edit in edits(project, analysis, link.symbol, name):
-        place = project.positions(edit.source).range(edit.fix.span)
-        changes.setdefault(project.uri(edit.source.name), []).append(types.TextEdit(place, edit.fix.text))
+    for source, fix in edits(project, analysis, link.symbol, name):
+        place = project.positions(source).range(fix.span)
+        changes.setdefault(project.uri(source.name), []).append(types.TextEdit(place, fix.text))
     return types.WorkspaceEdit(changes=changes)
 
 
@@ -167,31 +153,27 @@ def edits(project: Project, analysis: Analysis, symbol: Symbol, name: str) -> li
     Raises:
         RefusedError: see `rename`.
     """
-    _check_name(name)
+    if not name.isidentifier():
+        raise RefusedError(f"`{name}` is not a name: a name consists of letters, digits and `_`")
+    if name in RESERVED:
+        raise RefusedError(f"`{name}` is a word of the language and can't be a name")
     if name == symbol.name:
         return []
     found: list[FileEdit] = []
-    for use in occurrences(project, symbol, analysis):
-        if not project.inside(use.source.name):
-            raise RefusedError(f"`{symbol.name}` is used in `{use.source.name}`, outside this workspace")
-        found.append(_edit(use.source, use.link, name))
+    for source, use in occurrences(project, symbol, analysis):
+        if not project.inside(source.name):
+            raise RefusedError(f"`{symbol.name}` is used in `{source.name}`, outside this workspace")
+        found.append((source, _edit(source, use, name)))
     found += _column(symbol)
     _check_meaning(project, symbol, found)
     return found
 
 
-def _check_name(name: str) -> None:
-    if not name.isidentifier():
-        raise RefusedError(f"`{name}` is not a name: a name consists of letters, digits and `_`")
-    if name in RESERVED:
-        raise RefusedError(f"`{name}` is a word of the language and can't be a name")
-
-
-def _edit(source: Source, link: Link, name: str) -> FileEdit:
+def _edit(source: Source, link: Link, name: str) -> Fix:
     if link.symbol.kind == "module" and link.declares and source.text[link.span.start - 1 : link.span.start] == ".":
         # Without an alias the last word of the path is the module's name.
-        return FileEdit(source, Fix(Span(link.span.end, link.span.end), f" as {name}"))
-    return FileEdit(source, Fix(link.span, name))
+        return Fix(Span(link.span.end, link.span.end), f" as {name}")
+    return Fix(link.span, name)
 
 
 def _column(symbol: Symbol) -> list[FileEdit]:
@@ -202,19 +184,19 @@ def _column(symbol: Symbol) -> list[FileEdit]:
     block, column = decl.node.block, f'column = "{symbol.name}"'
     if block is None:
         end = decl.node.span.end
-        return [FileEdit(symbol.source, Fix(Span(end, end), f" {{ {column} }}"))]
+        return [(symbol.source, Fix(Span(end, end), f" {{ {column} }}"))]
     if any(words and words[-1].text == "column" for s in block.statements if (words := getattr(s, "words", ()))):
         return []
     start = block.span.start + 1
     empty = not symbol.source.text[start : block.span.end - 1].strip()
-    return [FileEdit(symbol.source, Fix(Span(start, start), f" {column}" if empty else f" {column};"))]
+    return [(symbol.source, Fix(Span(start, start), f" {column}" if empty else f" {column};"))]
 
 
 def texts_after(found: Iterable[FileEdit]) -> dict[str, str]:
     """Apply the edits of several files; return the new text of each."""
     fixes: dict[str, tuple[Source, list[Fix]]] = {}
-    for edit in found:
-        fixes.setdefault(edit.source.name, (edit.source, []))[1].append(edit.fix)
+    for source, fix in found:
+        fixes.setdefault(source.name, (source, []))[1].append(fix)
     return {name: apply_fixes(source, each).text for name, (source, each) in fixes.items()}
 
 

@@ -164,22 +164,14 @@ class Overlay(Loader):
         self.read: dict[str, Stamp] = {}
 
     def source(self, path: str, package: Package | None = None) -> Source:
-        """Return the text of a file.
-
-        Raises:
-            SkillcError: the file can't be read, or a link leads out of the root.
-        """
+        """Return the text of a file, as the editor shows it."""
         name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
         buffer = self._project.buffer(name)
         return super().source(path, package) if buffer is None else Source(name, _without_mark(buffer.text))
 
     def sections(self, path: str, package: Package | None = None) -> Mapping[str, str]:
-        """Return the sections of a markdown skill.
-
-        Raises:
-            SkillcError: the file can't be read.
-        """
+        """Return the sections of a markdown skill, as the editor shows it."""
         name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
         buffer = self._project.buffer(name)

@@ -132,14 +132,12 @@ def _read_bytes(path: Path) -> bytes:
         folder = stat.S_ISDIR(state.st_mode)
         raise _folder_error(name) if folder else _device_error(name)
     with os.fdopen(handle, "rb") as file:
-        if state.st_size > SIZE_LIMIT:
-            raise _size_error(name)
         try:
             data = file.read(SIZE_LIMIT + 1)
         except OSError as error:
             raise SourceError(f"`{name}` can't be read: {_reason(error)}") from None
     if len(data) > SIZE_LIMIT:
-        raise _size_error(name)
+        raise SourceError(f"`{name}` is larger than {SIZE_LIMIT // 1_000_000} MB, the limit for programs")
     return data
 
 
@@ -182,10 +180,6 @@ def _folder_error(name: str) -> SourceError:
 
 def _device_error(name: str) -> SourceError:
     return SourceError(f"`{name}` is a device or a pipe, not a file")
-
-
-def _size_error(name: str) -> SourceError:
-    return SourceError(f"`{name}` is larger than {SIZE_LIMIT // 1_000_000} MB, the limit for programs")
 
 
 def _reason(error: Exception) -> str:

@@ -157,11 +157,7 @@ class _Facts:
 
 
 def _prove(before: _Facts, made: str) -> None:
-    """Check that the formatted text is the same program and formats to itself.
-
-    Raises:
-        _FormatterError: it is not, or does not.
-    """
+    """Check that the formatted text is the same program and formats to itself."""
     derived = derive(tokenize(made).found)
     if not isinstance(derived, Derivation):
         raise _FormatterError(0, "the formatted program does not parse")

@@ -215,7 +215,7 @@ WORDS = {
 
 HIDDEN = {"UNCLOSED", "COMMENT"}
 _VALUE = {"NUMBER", "STRING", "NAME", "LPAR"}
-_STARTS_VALUE = {"NUMBER", "MONEY", "STRING", "TEXT", "NAME", "LPAR", "LSQB", "NOT", "SIGN"}
+VALUES = {"NUMBER", "MONEY", "STRING", "TEXT", "NAME", "LPAR", "LSQB", "NOT", "SIGN"}
 _OPERATORS = {"COMPARE", "SIGN", "SCALE", "AND", "OR", "DOT", "PERCENT"}
 _ORDER = ("EQUAL", "COLON", "COMMA", "RPAR", "RSQB", "RBRACE", "LBRACE", "NAME", "STRING", "TEXT", "_END", "$END")
 
@@ -223,10 +223,10 @@ _ORDER = ("EQUAL", "COLON", "COMMA", "RPAR", "RSQB", "RBRACE", "LBRACE", "NAME",
 def expected(accepts: frozenset[str]) -> list[str]:
     """Return the names of what was expected, the likeliest first, at most four."""
     if accepts >= _VALUE:
-        rest = accepts - _STARTS_VALUE - _OPERATORS
+        rest = accepts - VALUES - _OPERATORS
         return ["a value", *_named(rest)][:4]
     if accepts >= {"COMPARE", "SIGN"}:
-        return ["an operator", *_named(accepts - _OPERATORS - _STARTS_VALUE)][:4]
+        return ["an operator", *_named(accepts - _OPERATORS - VALUES)][:4]
     if "$END" in accepts and "NAME" in accepts:
         return ["a statement"]
     if "RBRACE" in accepts and accepts <= {"RBRACE", "NAME", "USE", "_END"}:

@@ -13,7 +13,6 @@ from skillc.syntax.tokens import Token
 _BLOCK_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _HEAD_AFTER_EQUALS = re.compile(r"=[ \t\r]*(?:(?:#[^\n]*+)?\n\s*)++(?:[^\W\d]\w*[ \t]+)*[^\W\d]\w*[ \t]*\Z")
 _NUMBER = re.compile(r"\.[0-9][0-9_]*")
-VALUES = {"NUMBER", "MONEY", "STRING", "TEXT", "NAME", "LPAR", "LSQB", "NOT", "SIGN"}
 _CLOSERS = {"LPAR": ")", "LSQB": "]", "LBRACE": "}"}
 _ENDS = re.compile(r"\s*;|\s*[)\]}][)\]}\s]*$")
 _OPENERS = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE"}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillc.syntax.mistakes.context import ErrorContext, Mistake, TextPatch, padded
-from skillc.syntax.mistakes.signs import VALUES
+from skillc.syntax.mistakes.context import VALUES, ErrorContext, Mistake, TextPatch, padded
 from skillc.syntax.outline import separators
 
 _COLON = re.compile(r"(?:[^\W\d]\w*[ \t]+)*[^\W\d]\w*[ \t]*(:)[ \t]*")
