@@ -111,16 +111,6 @@ def _append(text: Text, finding: Finding, names: int, width: int) -> None:
 
 
 def _wrapped(prose: str, indent: int, width: int) -> str:
-    margin = " " * indent
-    room = max(width, indent + _LEAST_DETAIL)
-    lines = []
-    for line in prose.split("\n"):
-        lines += textwrap.wrap(
-            line,
-            room,
-            initial_indent=margin,
-            subsequent_indent=margin,
-            break_long_words=False,
-            break_on_hyphens=False,
-        ) or [""]
-    return "\n".join(lines)
+    room, margin = max(width, indent + _LEAST_DETAIL), " " * indent
+    wrapper = textwrap.TextWrapper(room, margin, margin, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(line for part in prose.split("\n") for line in wrapper.wrap(part) or [""])

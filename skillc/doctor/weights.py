@@ -75,12 +75,10 @@ def _size(folder: Path) -> int | None:
     return None
 
 
+# Bytes of a value by type; any other type has 2.
 _BYTES = {
     "float32": 4,
     "float": 4,
-    "float16": 2,
-    "half": 2,
-    "bfloat16": 2,
     "fp8": 1,
     "fp8_e4m3": 1,
     "fp8_e5m2": 1,
@@ -179,8 +177,4 @@ def _weight_bits(own: Mapping[str, Any], value: int) -> int:
 
 
 def _count(own: Mapping[str, Any], *names: str) -> int | None:
-    for name in names:
-        value = own.get(name)
-        if type(value) is int and value > 0:
-            return value
-    return None
+    return next((value for value in map(own.get, names) if type(value) is int and value > 0), None)

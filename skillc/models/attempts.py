@@ -164,12 +164,9 @@ def _stored(reply: ChatReply, usage: Usage, model: str) -> str:
 
 @dataclass(eq=False)
 class _RetryableFailure(Exception):  # noqa: N818
-    """A failed attempt that another attempt may repair.
+    """A failed attempt that another attempt may repair, after `retry_after` seconds if the server asks for it.
 
-    Attributes:
-        retry_after: seconds that the server asks to wait.
-        refused: whether the endpoint had no capacity.
-        waits: whether there was no connection, so that the next attempt waits until the endpoint is back.
+    With `refused` the endpoint had no capacity; with `waits` the next attempt waits until it can be reached again.
     """
 
     kind: FailureKind

@@ -139,12 +139,9 @@ def normalised(url: str) -> str:
     except ValueError:
         port = None
     suffix = "" if port in (None, _PORTS.get(parts.scheme.lower())) else f":{port}"
-    return f"{parts.scheme.lower()}://{host}{suffix}{parts.path.rstrip('/')}{_query(parts.query)}"
-
-
-def _query(query: str) -> str:
-    public = sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if not SECRET_NAME.search(pair[0]))
-    return "?" + hashlib.sha256(json.dumps(public).encode()).hexdigest()[:12] if public else ""
+    public = sorted(pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not SECRET_NAME.search(pair[0]))
+    query = "?" + hashlib.sha256(json.dumps(public).encode()).hexdigest()[:12] if public else ""
+    return f"{parts.scheme.lower()}://{host}{suffix}{parts.path.rstrip('/')}{query}"
 
 
 def normalised_or_error(model: ModelPlan, url: str) -> str:

@@ -113,11 +113,10 @@ def resolve_roles(
     plan = put_offline(plan) if offline else resolve_model_names(plan, known)
     require_names(plan)
 
-    def role_of(model: ModelPlan) -> Role:
+    roles: dict[str, Role] = {}
+    for name, model in plan.models.items():
         backend, endpoint, own = connect(model, known, root or Path.cwd(), users=transport is None)
-        return Role(model, backend, endpoint, price_of(model), transport or own)
-
-    roles = {name: role_of(model) for name, model in plan.models.items()}
+        roles[name] = Role(model, backend, endpoint, price_of(model), transport or own)
     for name, role in roles.items():
         if plan.budget.cost is not None and role.price is None:
             raise SkillcError(

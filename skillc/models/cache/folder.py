@@ -184,7 +184,9 @@ def export_replies(folder: Path, path: Path) -> Transfer:
                 left_out += 1
                 continue
             written += 1
-            yield _as_line(entry.key, entry.label, reply)
+            label = entry.label
+            row = {"key": entry.key, "endpoint": label.endpoint, "model": label.model, "stored": utc_text(label.stored)}
+            yield json.dumps({**row, "reply": reply}, ensure_ascii=False) + "\n"
 
     try:
         write_atomically(path, lines())
@@ -206,12 +208,6 @@ def import_replies(folder: Path, path: Path) -> Transfer:
 def utc_text(stored: float) -> str:
     """Return a time in the file's format: UTC, to the millisecond."""
     return datetime.fromtimestamp(stored, UTC).isoformat(timespec="milliseconds")
-
-
-def _as_line(key: str, label: ReplyLabel, reply: dict[str, Any]) -> str:
-    stored = utc_text(label.stored)
-    entry = {"key": key, "endpoint": label.endpoint, "model": label.model, "stored": stored, "reply": reply}
-    return json.dumps(entry, ensure_ascii=False) + "\n"
 
 
 def _lines(path: Path) -> Iterator[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority
@@ -127,12 +127,11 @@ def read_brief(prompt: str) -> Brief:
     task = _inside(prompt, "task")
     fields = [(m[1], m[2], m[3]) for m in _FIELD.finditer(task)]
     inputs = tuple(name for kind, name, _ in fields if kind == "input")
-    labelled = [labels for kind, _, text in fields if kind == "output" and (labels := _labels(text))]
     outputs = tuple(name for kind, name, _ in fields if kind == "output")
-    labels = labelled[0] if labelled else ()
+    labels = next((each for kind, _, text in fields if kind == "output" and (each := _labels(text))), ())
     types = tuple((name, _type(text)) for kind, name, text in fields if kind == "output")
     skill = plain(_inside(prompt, "skill"))
-    read = _read_skill(skill, inputs)
+    rules, sections, lines, texts = _read_skill(skill, inputs)
     found = re.search(r"<request([^>]*)>", prompt)
     further = _inside(prompt, "cases") if '<request stage="draft"' in prompt else ""
     # Right cases beside failures, and the further cases of a draft, are not cases of the request.
@@ -145,9 +144,9 @@ def read_brief(prompt: str) -> Brief:
         inputs=inputs,
         outputs=types,
         labels=labels,
-        rules=tuple(read.rules),
-        sections=tuple(read.sections or trainable),
-        lines=tuple(read.lines),
+        rules=tuple(rules),
+        sections=tuple(sections or trainable),
+        lines=tuple(lines),
         majority=any(reads_majority(_RULE_ID.sub("", line)) for line in skill.splitlines() if not _WHY.match(line)),
         rejected=tuple(plain(line[2:]) for line in _inside(prompt, "rejected").splitlines() if line.startswith("- ")),
         cases=tuple(_cases(about, labels, outputs)),
@@ -155,7 +154,7 @@ def read_brief(prompt: str) -> Brief:
         edits=tuple(tuple(_edits(body)) for _, body in patches),
         kinds=tuple(row.get("kind", "failures") for row, _ in patches),
         request=dict(_ATTRIBUTE.findall(found[1])) if found else {},
-        texts=read.texts,
+        texts=texts,
         limits={row["name"]: int(row["limit"]) for row in rows if row.get("limit", "").isdigit()},
         memory=plain(_inside(prompt, "memory")),
         decisions=tuple(
@@ -189,40 +188,36 @@ def _labels(text: str) -> tuple[str, ...]:
     return tuple(map(json.loads, _LABEL.findall(found[0]))) if found else ()
 
 
-@dataclass(slots=True)
-class _Skill:
-    """The parts of a skill, as `Brief` names them."""
-
-    rules: list[SkillRule] = field(default_factory=list)
-    sections: list[str] = field(default_factory=list)
-    lines: list[tuple[str, DecisionRule]] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-
-
-def _read_skill(text: str, fields: tuple[str, ...]) -> _Skill:
-    skill = _Skill()
+def _read_skill(
+    text: str, fields: tuple[str, ...]
+) -> tuple[list[SkillRule], list[str], list[tuple[str, DecisionRule]], dict[str, str]]:
+    """Return rules, sections, lines and texts, as `Brief` names them."""
+    rules: list[SkillRule] = []
+    sections: list[str] = []
+    lines: list[tuple[str, DecisionRule]] = []
+    texts: dict[str, str] = {}
     section, mode, topic = "", "", ""
     for line in text.splitlines():
         heading, under, rule, why, support = (p.match(line) for p in (_HEADING, _TOPIC, _RULE, _WHY, _SUPPORT))
         if heading:
             section, mode, topic = heading[1], heading[2], ""
-            skill.sections += [section] if mode == "trainable" else []
+            sections += [section] if mode == "trainable" else []
             continue
         if mode == "slow":
-            skill.texts[section] = f"{skill.texts.get(section, '')}\n{line}"
+            texts[section] = f"{texts.get(section, '')}\n{line}"
         if under:
             topic = under[1].strip()
-        elif why and skill.rules and mode == "trainable":
-            skill.rules[-1] = replace(skill.rules[-1], why=why[1])
-        elif support and skill.rules and mode == "trainable":
-            skill.rules[-1] = replace(skill.rules[-1], support=support[1])
+        elif why and rules and mode == "trainable":
+            rules[-1] = replace(rules[-1], why=why[1])
+        elif support and rules and mode == "trainable":
+            rules[-1] = replace(rules[-1], support=support[1])
         elif rule and mode == "trainable":
             read = read_rules(rule[2], fields)
-            skill.rules.append(SkillRule(rule[1], section, topic, rule[2], "", read[0] if len(read) == 1 else None))
-            skill.lines += [(rule[1], each) for each in read]
+            rules.append(SkillRule(rule[1], section, topic, rule[2], "", read[0] if len(read) == 1 else None))
+            lines += [(rule[1], each) for each in read]
         else:
-            skill.lines += [("", each) for each in read_rules(line, fields)]
-    return skill
+            lines += [("", each) for each in read_rules(line, fields)]
+    return rules, sections, lines, texts
 
 
 def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[Case]:

@@ -189,14 +189,12 @@ def _span(rule: CopyRule, text: str) -> list[str]:
     if start is None:
         return []
     if rule.kind == "rest":
-        end: int | None = text.find("\n", start.end())
-        end = None if end == -1 else end
+        value = text[start.end() :].partition("\n")[0].strip()
     else:
         stop = _anchor(rule.end).search(text, start.end())
         if stop is None:
             return []
-        end = stop.start()
-    value = text[start.end() : end].strip()
+        value = text[start.end() : stop.start()].strip()
     return [value] if value else []
 
 

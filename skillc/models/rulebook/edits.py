@@ -166,11 +166,7 @@ def repairs(brief: Brief, table: SignTable, cases: Sequence[Case]) -> list[Edit]
         line = deciding_line(brief, case)
         if line and line[0] in table.signs and line[1].answer != case.gold:
             wrong[line[0]].append(case)
-    edits: list[Edit] = []
-    for rule in brief.rules:
-        if rule.id in wrong:
-            edits += _repair(brief, rule, wrong[rule.id])
-    return edits
+    return [edit for rule in brief.rules if rule.id in wrong for edit in _repair(brief, rule, wrong[rule.id])]
 
 
 def with_majority(brief: Brief, cases: Sequence[Case]) -> list[Edit]:

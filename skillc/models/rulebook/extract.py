@@ -74,7 +74,9 @@ def copy_edits(brief: Brief, cases: Sequence[Case], name: str, kind: str) -> lis
     """Propose at most two sentences for an output or key that correct wrong cases, if at least two cases agree."""
     wrong_cases = []
     for case in cases:
-        value = _typed(values_of(case.gold_text, brief).get(name), kind)
+        value = values_of(case.gold_text, brief).get(name)
+        if isinstance(value, str) and kind in ("number", "integer"):
+            value = number_of(value)
         if value is not None and not is_right(value, _answered(case, brief, name)):
             wrong_cases.append((case, value))
     present = [copy for rule in brief.rules if (copy := read_copy_rule(rule.text, brief.inputs)) and copy.name == name]
@@ -93,12 +95,6 @@ def copy_edits(brief: Brief, cases: Sequence[Case], name: str, kind: str) -> lis
         edits.append({**add_edit(brief, copy_rule_text(copy), why, cured, after), "support": right})
         left = [pair for pair in left if not copied_texts(copy, pair[0].inputs)]
     return edits
-
-
-def _typed(value: object, kind: str) -> object:
-    if kind in ("number", "integer") and isinstance(value, str):
-        return number_of(value)
-    return value
 
 
 def _answered(case: Case, brief: Brief, name: str) -> list[str]:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import EXPECTED, Brief, Case, SkillRule, find_answer, read_brief
@@ -174,10 +175,7 @@ def _markdown(rules: Sequence[SkillRule]) -> str:
 
 
 def _apply_all(rules: Sequence[SkillRule], edits: Sequence[Mapping[str, object]], section: str) -> list[SkillRule]:
-    after = list(rules)
-    for edit in edits:
-        after = _apply(after, section, edit)
-    return after
+    return reduce(lambda after, edit: _apply(after, section, edit), edits, list(rules))
 
 
 def _apply(rules: Sequence[SkillRule], section: str, edit: Mapping[str, object]) -> list[SkillRule]:

@@ -184,7 +184,8 @@ def _read(brief: Brief, table: SignTable, edit: Mapping[str, object], merge: _Me
     key, signs = found
     if why.startswith(_RIGHT):
         merge.tags.update(dict.fromkeys(cures))
-        for label, counts in _read_right_counts(why).items():
+        for label, found_counts in parse_json(why.removeprefix(_RIGHT), {}).items():
+            counts = {normal(sign): count for sign, count in found_counts.items()}
             merge.right[key[0]][label].update(counts)
             merge.observations.append(Observation((key[0], label), counts))
         return
@@ -196,11 +197,6 @@ def _read(brief: Brief, table: SignTable, edit: Mapping[str, object], merge: _Me
         merge.observations.append(Observation(key, counts, cures))
     if set(known) - set(signs):
         merge.misled[key] += cures
-
-
-def _read_right_counts(why: str) -> dict[str, dict[str, int]]:
-    found = parse_json(why.removeprefix(_RIGHT), {})
-    return {label: {normal(sign): count for sign, count in counts.items()} for label, counts in found.items()}
 
 
 def _join_equal(edits: Iterable[Edit]) -> list[Edit]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -266,7 +267,9 @@ def _digests(files: list[Path], memory: Path) -> list[str]:
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
     if stale:
-        _write_memory(memory, known)
+        with suppress(OSError):  # hashed again next time
+            memory.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(memory, json.dumps(known, indent=1, sort_keys=True))
     return [str(known[str(path.resolve())][0]) for path in files]
 
 
@@ -282,11 +285,3 @@ def _read_memory(memory: Path) -> dict[str, list[str | int]]:
         return {}
     valid = isinstance(known, dict) and all(isinstance(each, list) and len(each) == 3 for each in known.values())
     return known if valid else {}
-
-
-def _write_memory(memory: Path, known: dict[str, list[str | int]]) -> None:
-    try:
-        memory.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(memory, json.dumps(known, indent=1, sort_keys=True))
-    except OSError:
-        return  # hashed again next time
