@@ -341,7 +341,7 @@ def _facts(found: Evaluation) -> Text:
     lines = spent_lines(found.spent)
     paid = spent_line(found.spent, "paid")
     if paid != spent_line(found.spent):
-        lines.append(f"paid      {paid}: sent; the rest came from the cache")
+        lines.append(f"paid      {paid}; the rest came from the cache")
     lines += [f"served    {served.line}" for served in found.served]
     if found.lost is not None:
         lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]

@@ -84,7 +84,11 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         rows,
         Text(),
         _verdict(tested.verdict, _unbeaten(compiled)),
-        *([] if gain is None else [Text(f"compared  {points(gain)} points against no skill on test (not tested)")]),
+        *(
+            []
+            if gain is None
+            else [Text(f"compared  {points(gain)} points against no skill on test (not part of the verdict)")]
+        ),
         _facts(compiled),
     )
 
@@ -202,9 +206,7 @@ def _facts(compiled: Compiled) -> Text:
     stopped, ahead = compiled.trained.stopped, compiled.trained.engine.ahead
     lines = spent_lines(compiled.spent)
     if book_total(compiled.spent, "paid").get("calls") != book_total(compiled.spent, "charged").get("calls"):
-        lines.append(
-            f"paid      {spent_line(compiled.spent, 'paid')}: sent over all sessions, the rest came from the cache"
-        )
+        lines.append(f"paid      {spent_line(compiled.spent, 'paid')} over all sessions; the rest came from the cache")
     lines += [f"served    {served.line}" for served in compiled.served]
     if ahead.sent:
         lines.append(f"ahead     prefetched {ahead.sent:,} rollouts, {ahead.wasted:,} wasted")

@@ -129,7 +129,7 @@ def test_language_2_is_refused_with_what_this_skillc_knows(repo):
     done = run("check", "things.skill", "--format", "concise")
     assert done.return_value == 1
     assert "SK208" in done.stdout
-    assert "`language 2` is newer than this skillc, which knows language 1" in done.stdout
+    assert "`language 2` is newer than this skillc, which supports language 1" in done.stdout
     problem = run("diff", "things.skill").exception
     assert "`things.skill` has" in problem.message
 
