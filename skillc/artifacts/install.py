@@ -40,7 +40,6 @@ class Agent:
     """An agent and its folders of skills.
 
     Attributes:
-        title: its display name.
         project: its folder below a project, None if it reads none.
         default: its folder below the home.
         variable: the variable that moves the folder, and the folder below its value.
@@ -68,13 +67,7 @@ AGENTS: Mapping[str, Agent] = {
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """One destination of a skill.
-
-    Attributes:
-        agent: a key of `AGENTS`.
-        folder: of the installed skill.
-        action: the change.
-    """
+    """One destination of a skill; `agent` is a key of `AGENTS`."""
 
     agent: str
     folder: Path
@@ -86,10 +79,7 @@ class Installed:
     """The result of an install or of its dry run.
 
     Attributes:
-        skill: its name.
-        source: its folder.
         verdict: of the lock, None without one.
-        notes: for the user.
     """
 
     skill: str
@@ -211,11 +201,7 @@ def _check_valid(paths: ArtifactPaths, files: Contents) -> None:
 
 
 def _place(agent: str, project: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the folder of skills of an agent.
-
-    Raises:
-        SkillcError: the agent has none, or a link points out of the project.
-    """
+    """Return the folder of skills of an agent."""
     known = AGENTS[agent]
     if project is None:
         variable, below = known.variable or ("", "")
@@ -236,11 +222,7 @@ def _place(agent: str, project: Path | None, environment: Mapping[str, str]) -> 
 
 
 def _target(agent: str, place: Path, paths: ArtifactPaths, files: Contents, *, force: bool) -> InstallTarget:
-    """Return the destination in one agent's folder, with the change that installing makes.
-
-    Raises:
-        ChangedThereError: it contains something else.
-    """
+    """Return the destination in one agent's folder, with the change that installing makes."""
     folder = place / paths.name
     if folder.is_symlink():
         to = folder.readlink()

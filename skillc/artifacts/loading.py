@@ -25,8 +25,6 @@ class LoadedProgram:
     """A program with its present skill.
 
     Attributes:
-        plan: the resolved program.
-        root: its folder.
         skill: the compiled skill, or the initial one.
         compiled: whether a compiled one was found.
     """

@@ -20,7 +20,7 @@ from skillc.data.split import split_digest
 from skillc.diagnostics.suggest import suggest
 from skillc.document.skill import tokens
 from skillc.errors import SkillcError
-from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test, unknown_looks
+from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test
 from skillc.frontend import Planned
 from skillc.gates import units
 from skillc.models.backends.function import FUNCTION
@@ -150,13 +150,7 @@ def bound_of(
 ) -> SpendBound:
     """Return the bound of the spending of all arms, models, examples and samples, with an empty cache.
 
-    Args:
-        plan: of the evaluation, with its samples.
-        models: to evaluate.
-        arms: the skills.
-        examples: of the split.
-        sizes: of the data.
-        prices: in dollars per million tokens by role; None for an unknown one.
+    `plan` is the evaluation's; `prices` are in dollars per million tokens by role, None for an unknown one.
     """
     whole, count = SpendBound(), examples * plan.optimize.samples
     for model in models:
@@ -165,12 +159,6 @@ def bound_of(
             read = count_tokens(task_text(plan.task)) if arm.skill is None else tokens(arm.skill)
             whole += CallSizer(as_target(plan, model), sizes, priced).rollout(read, read, read).times(*[count] * 3)
     return whole
-
-
-def preflight_of(plan: Plan, prices: dict[str, PricePlan | None]) -> int:
-    """Return the number of preflight calls, one per model."""
-    stage = preflight_stage(plan.models, prices)
-    return stage.bound.most.calls if stage is not None else 0
 
 
 def check_caps(plan: Plan, bound: SpendBound) -> None:
@@ -226,11 +214,8 @@ class EvalJob:
     """A resolved evaluation, with nothing sent.
 
     Attributes:
-        program: the program's plan.
         plan: the evaluation's plan: its models and judges, its samples.
-        models: the models to evaluate, in order.
         paths: of the compiled skill and its lock.
-        bound: of the spending.
         preflight_calls: one per model.
         looks: at the test split by role and arm, one per tested pair; empty on another split.
         notes: to report before anything is sent.
@@ -269,6 +254,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
     if options.split == "test":
         check_test(arms, dataset, paths)
     prices = price_table(plan)
+    preflight = preflight_stage(plan.models, prices)
     bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset), prices)
     check_caps(plan, bound)
     sampled = program.model_copy(update={"optimize": plan.optimize})
@@ -283,7 +269,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
         models=models,
         arms=arms,
         bound=bound,
-        preflight_calls=preflight_of(plan, prices),
+        preflight_calls=preflight.bound.most.calls if preflight is not None else 0,
         looks=_looks(sampled, root, dataset, models, arms) if options.split == "test" else {},
         notes=(*arms.notes, *dataset.warnings, *_notes(options, models)),
     )
@@ -333,8 +319,3 @@ def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
         if own is not None:
             found[role] = own[0]
     return found
-
-
-def new_looks(job: EvalJob) -> int:
-    """Return the number of looks that the evaluation adds to the lock."""
-    return unknown_looks(job.arms.lock.looks if job.arms.lock else (), list(job.looks.values()))

@@ -10,8 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.evaluate.job import EvalJob, new_looks
+from skillc.evaluate.job import EvalJob
 from skillc.evaluate.run import Evaluation, Gain, ModelScores, Score
+from skillc.evaluate.skills import unknown_looks
 from skillc.gates import units
 from skillc.gates.units import format_quantity
 from skillc.outcomes import Mean
@@ -135,11 +136,11 @@ def preview_lines(job: EvalJob) -> list[str]:
         f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
     ]
     if job.looks:
-        new = new_looks(job)
-        known = len(job.arms.lock.looks) if job.arms.lock else 0
+        known = job.arms.lock.looks if job.arms.lock else ()
+        new = unknown_looks(known, list(job.looks.values()))
         lines.append(
-            f"this takes {counted(len(job.looks), 'look')} at the test split, {new} of them new; the lock has {known}, "
-            "and each look raises the evidence that the next one needs"
+            f"this takes {counted(len(job.looks), 'look')} at the test split, {new} of them new; "
+            f"the lock has {len(known)}, and each look raises the evidence that the next one needs"
         )
     return lines
 

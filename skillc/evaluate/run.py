@@ -117,7 +117,6 @@ class Evaluation:
         baselines: mean goal of simple classifiers, by name.
         stopped: why it ended early: `interrupted`, `time`, a cap's name, or `down` for an unreachable model.
         made_with: the model that the compiled skill was made with; None if no compiled skill is scored.
-        spent: the ledger's snapshot.
         served: reports of the servers that skillc ran.
         lost: the error of a model that became unreachable.
     """

@@ -33,7 +33,6 @@ class SkillArm:
     Attributes:
         name: `none`, `initial`, `compiled`, or the file as the user named it.
         skill: None for no skill.
-        file: its source.
     """
 
     name: str
@@ -57,7 +56,6 @@ class SkillArms:
 
     Attributes:
         lock: of the compiled skill, None if the program was never compiled.
-        notes: for the user.
         reference: the skill that the others are compared with; None if only `none` is left.
     """
 
@@ -109,11 +107,7 @@ def arms_of(
 
 
 def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[str]) -> SkillArm | None:
-    """Return the arm that the others are compared with.
-
-    Raises:
-        SkillcError: the requested one is not among them.
-    """
+    """Return the arm that the others are compared with."""
     if against is None:
         skills = [arm for arm in arms if arm.skill is not None]
         return next((arm for arm in skills if arm.name == INITIAL), skills[0] if skills else None)

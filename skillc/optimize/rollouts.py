@@ -66,12 +66,7 @@ class Outcome:
 class Rollouts:
     """Run and measure rollouts, each (skill, example, sample) once unless it fails.
 
-    Args:
-        plan: the task and its metrics.
-        runner: runs one rollout.
-        meter: scores it.
-        observer: receives the progress.
-        record: recorded outcomes of a resumed run.
+    `record` has the outcomes of a resumed run.
     """
 
     def __init__(

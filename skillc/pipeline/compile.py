@@ -298,17 +298,7 @@ def _lock(
     looks: tuple[LookLock, ...],
     digests: Mapping[str, str],
 ) -> Lock:
-    """Return the lock of a finished compile.
-
-    Args:
-        run: the run.
-        trained: the result of the loop.
-        tested: the final test.
-        spent: the ledger's snapshot.
-        paths: where the skill was written.
-        looks: at the test split, this one included.
-        digests: of the written files, by their paths from the lock.
-    """
+    """Return the lock of a finished compile; `looks` include its own."""
     plan, dataset, verdict = run.job.planned.plan, run.job.estimated.dataset, tested.verdict
     return Lock(
         decision_version=DECISION_VERSION,
@@ -384,11 +374,7 @@ def _charged(total: Mapping[str, JsonValue]) -> ChargedLock:
 
 
 def _check_start(planned: Planned, dataset: Dataset) -> None:
-    """Refuse to start from a compiled skill that was trained on examples of the present test split.
-
-    Raises:
-        SkillcError: as `check_unused`, or the lock beside such a skill is damaged.
-    """
+    """Refuse to start from a compiled skill that was trained on examples of the present test split."""
     for statement in planned.checked.program.statements:
         if isinstance(statement, Use) and statement.file is not None and statement.file.value.lower().endswith(".md"):
             paths = ArtifactPaths.of_skill_file(planned.root / statement.file.value)

@@ -187,7 +187,7 @@ def _unbeaten(compiled: Compiled) -> str:
     return f"not above `{name}` (no model): {percent(mean)}" if best is not None and name and best <= mean else ""
 
 
-def _verdict(verdict: Verdict, unbeaten: str = "") -> Text:
+def _verdict(verdict: Verdict, unbeaten: str) -> Text:
     line = Text("verdict   ")
     line.append(verdict.verdict, style="yellow" if unbeaten else VERDICT_STYLE[verdict.verdict])
     if unbeaten:
@@ -243,19 +243,13 @@ def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:
 
 def spent_lines(spent: dict[str, JsonValue]) -> list[str]:
     """Render the charges, and which part of them is a bound."""
-    bounds = bounds_line(spent)
-    return [f"spent     {spent_line(spent)}", *([f"          {bounds}"] if bounds else [])]
-
-
-def bounds_line(spent: dict[str, JsonValue], book: str = "charged") -> str | None:
-    """Render the part of one book that is a bound, None if there is none."""
-    total = book_total(spent, book)
+    lines, total = [f"spent     {spent_line(spent)}"], book_total(spent, "charged")
     found = _bounds(total)
-    if found is None:
-        return None
-    calls, tokens = found
-    of = "its" if calls == total.get("calls") == 1 else f"of {calls:,} of {total.get('calls'):,} calls the"
-    return f"{of} usage was not reported: {tokens:,} tokens are reserved bounds"
+    if found is not None:
+        calls, tokens = found
+        of = "its" if calls == total.get("calls") == 1 else f"of {calls:,} of {total.get('calls'):,} calls the"
+        lines.append(f"          {of} usage was not reported: {tokens:,} tokens are reserved bounds")
+    return lines
 
 
 def _bounds(total: Mapping[str, JsonValue]) -> tuple[int, int] | None:

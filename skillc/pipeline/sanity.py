@@ -74,11 +74,8 @@ class SanityResult:
     Attributes:
         broken: the first stage that nothing passed: `reflect`, `edit`, `screen` or `gate`; None if the skill improved
             or there was nothing to learn.
-        message: the diagnosis.
-        hint: the fix.
         before: the goal's mean on the examples under the initial skill.
         after: under the best one.
-        skill: the best skill.
     """
 
     examples: int

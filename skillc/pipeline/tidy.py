@@ -48,13 +48,11 @@ class TidyResult:
     """The result of a tidying.
 
     Attributes:
-        before: the skill before.
         after: the skill after; the same if nothing was accepted.
         validation: the goal of both.
         tried: the decisions, one line per candidate.
         stopped: `tidied`, or why it ended early.
         compiled: the written and tested skill; None if nothing changed.
-        spent: the ledger's snapshot.
     """
 
     before: Document
@@ -134,7 +132,7 @@ def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[TrainResu
         bare = replace(skill, sections=tuple(replace(s, rules=()) if s.rules else s for s in skill.sections))
         for each in (skill, bare):
             await measure_validation(engine, each, stage="baseline")
-            await try_again(engine, each, stage="baseline")
+            await try_again(engine, each)
         _note_harm(engine, skill, bare)
         await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
         state = replace(first_state(engine, initial), incumbent=skill, best=skill)

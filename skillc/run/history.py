@@ -42,10 +42,6 @@ def parse_history(text: str, name: str) -> list[dict[str, JsonValue]]:
 
     Conflict marks are skipped: everything between them is history.
 
-    Args:
-        text: of the file.
-        name: of the file in messages.
-
     Raises:
         SkillcError: a line is not JSON, with its number.
     """

@@ -20,7 +20,6 @@ class JsonLines(Progress):
 
     Args:
         write: receives each line without its line end.
-        facts: of the run.
         spent: reads the ledger's snapshot.
         clock: a monotonic clock in seconds.
     """

@@ -72,7 +72,6 @@ class Progress(Observer):
     """Keeps the status of a run and displays nothing, for `--quiet`.
 
     Args:
-        facts: of the run.
         spent: reads the ledger's snapshot.
         clock: a monotonic clock in seconds; for display only.
     """

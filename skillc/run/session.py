@@ -43,7 +43,6 @@ class RunRecord:
     """Recorded outcomes and decisions of a run: answers repeated work, and compares repeated decisions.
 
     Args:
-        store: of the run.
         client: what the recorded calls are charged to.
 
     Raises:
@@ -189,10 +188,8 @@ class Session:
     """A client at work for one run.
 
     Args:
-        plan: the program.
         client: answers the run's calls; its maker closes it.
         observer: receives the reports of the run.
-        stop: ends the run.
         record: answers what earlier sessions of the run have done; None keeps no record.
 
     Attributes:
@@ -267,12 +264,7 @@ def parts_of_run(
 ) -> dict[str, str]:
     """Return the digests of all that a run's decisions depend on; they identify the run.
 
-    Args:
-        plan: the program.
-        root: its folder.
-        dataset: its examples.
-        endpoints: of the models, by role.
-        start: the skill that the run begins with, unless it is the program's.
+    `start` is the skill that the run begins with, unless it is the program's.
     """
     first = (initial_document(plan), start)
     return run_parts(

@@ -83,7 +83,6 @@ class TimeLeft:
 
     Args:
         expected: None for no estimate.
-        budget: the caps.
         clock: a monotonic clock in seconds.
     """
 

@@ -112,10 +112,7 @@ class Candidate:
 def find_candidate(planned: Planned, paths: ArtifactPaths, *, force: bool = False) -> Candidate:
     """Return the candidate of a program, which need not exist.
 
-    Args:
-        planned: the program.
-        paths: of its delivered skill.
-        force: take over the candidate of another program.
+    `paths` are those of its delivered skill, and `force` takes over the candidate of another program.
 
     Raises:
         SkillcError: the program may need the folder but cannot use it: it contains a file or another program's

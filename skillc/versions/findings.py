@@ -63,16 +63,12 @@ def _compared(pair: VersionPair, against: str) -> ProgramDiff:
     if pair.old is None:
         return ProgramDiff(pair.shown, "new")
     if pair.new is None:
-        return ProgramDiff(pair.shown, "removed", (), (_removed(pair, pair.old, against),))
+        rule, label = RULES["program-removed"], Label(Source(pair.shown, ""), Span(0, 0))
+        message = f"the program of `{pair.old.plan.skill.name}` is gone: `{pair.shown}` existed at `{against}`"
+        return ProgramDiff(pair.shown, "removed", (), (Diagnostic(rule.code, message, label, rule.severity),))
     changes = changes_between(pair.old, pair.new)
     findings = tuple(_finding(change, pair.old, pair.new) for change in changes if change.rule is not None)
     return ProgramDiff(pair.shown, "compared", changes, findings)
-
-
-def _removed(pair: VersionPair, old: Version, against: str) -> Diagnostic:
-    rule = RULES["program-removed"]
-    message = f"the program of `{old.plan.skill.name}` is gone: `{pair.shown}` existed at `{against}`"
-    return Diagnostic(rule.code, message, Label(Source(pair.shown, ""), Span(0, 0)), rule.severity)
 
 
 def _finding(change: Change, old: Version, new: Version) -> Diagnostic:

@@ -35,7 +35,6 @@ class HandEdit:
     """A file that differs from what skillc wrote.
 
     Attributes:
-        content: the present content.
         written: the content that skillc wrote; None if neither `.skillc` nor git has it.
         foreign: whether skillc never wrote the file.
     """

@@ -222,7 +222,9 @@ def _of_verdict(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagno
 def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnostic]:
     plan, label = planned.plan, _at(source, '"data"', '"digest"')
     if lock.program.options is not None:
-        plan = plan.model_copy(update={"data": _data_of(planned, lock)})
+        seeds = tuple(each for each in lock.program.options.settings if each.startswith("data."))
+        own = plan_file(planned.path, checked=planned.checked, settings=seeds, complete=False, every_model=False).plan
+        plan = plan.model_copy(update={"data": own.data})
     try:
         dataset = load(plan.task, plan.data, planned.root)
     except DataError as problem:
@@ -243,13 +245,6 @@ def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnosti
         check_unused(lock.data.used, dataset.test, skill=SKILL_FILE)
     except SkillcError as problem:
         yield Diagnostic("SK754", problem.message, _at(source, '"used"'), hint=problem.hint)
-
-
-def _data_of(planned: Planned, lock: Lock) -> object:
-    seeds = tuple(
-        each for each in (lock.program.options.settings if lock.program.options else ()) if each.startswith("data.")
-    )
-    return plan_file(planned.path, checked=planned.checked, settings=seeds, complete=False, every_model=False).plan.data
 
 
 def _changed_splits(dataset: Dataset, lock: Lock) -> str:

@@ -30,11 +30,9 @@ class ResolvedMerge:
     """A resolved skill.
 
     Attributes:
-        paths: its files.
         program: its program, if one was found.
         kept: the side that was written.
         why: the scores behind `better`.
-        lock: as it was written.
         looks: number of looks at the test split that the other side adds.
         decisions: number of lines of the history.
         edited: files that the kept side had edited since its compile.

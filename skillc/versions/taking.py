@@ -53,17 +53,7 @@ class TakenEdits:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A SKILL.md by the sections of a program.
-
-    Attributes:
-        name: of the frontmatter.
-        about: the description.
-        title: the first heading.
-        lead: the text before the first known section.
-        texts: of known sections, by name.
-        added: further headings.
-        frontmatter: keys besides `name` and `description`, as YAML.
-    """
+    """A SKILL.md by the sections of a program; `lead` is the text before the first known one."""
 
     name: str
     about: str
@@ -85,15 +75,7 @@ class _Added:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """The parts of a SKILL.md that the program lacks.
-
-    Attributes:
-        about: the new description, None if unchanged.
-        texts: new texts of sections, by name.
-        added: new sections.
-        refused: descriptions of edits that a program cannot express.
-        frontmatter: the new further keys, None if unchanged.
-    """
+    """The parts of a SKILL.md that the program lacks, and descriptions of edits that it cannot express."""
 
     about: str | None
     texts: Mapping[str, str]
@@ -221,13 +203,7 @@ def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -
 
 
 def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:
-    """Split a SKILL.md.
-
-    Args:
-        text: of the file.
-        names: known sections, by heading.
-        inner: headings that belong to the text of the section above them.
-    """
+    """Split a SKILL.md by known sections (by heading); the text of a section includes `inner` headings."""
     document = from_skill_md(text)
     lead, texts, added = list[str](), dict[str, str](), list[_Added]()
     last = ""

@@ -29,7 +29,7 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
     """
     await measure_validation(engine, initial, stage="baseline")
     for _ in range(RETRIES):
-        await try_again(engine, initial, stage="baseline")
+        await try_again(engine, initial)
     lost = _unmeasured(engine, initial)
     total = len(engine.dataset.validation)
     if Fraction(len(lost), total) > MOST_QUARANTINED or mean_score(engine, initial, engine.plan.goal.name) is None:
@@ -46,13 +46,13 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
     return engine, ids
 
 
-async def try_again(engine: Engine, skill: Document, *, stage: str) -> None:
+async def try_again(engine: Engine, skill: Document) -> None:
     """Run the unmeasured validation examples of a skill once more."""
     lost = _unmeasured(engine, skill)
     if lost:
-        engine.observer.stage(f"{stage} again", len(lost) * engine.plan.optimize.samples)
+        engine.observer.stage("baseline again", len(lost) * engine.plan.optimize.samples)
     for sample in range(engine.plan.optimize.samples if lost else 0):
-        await engine.rollouts.measure(skill, lost, stage=stage, sample=sample)
+        await engine.rollouts.measure(skill, lost, stage="baseline", sample=sample)
 
 
 def _stopped(engine: Engine, skill: Document, lost: Sequence[Example]) -> SkillcError:

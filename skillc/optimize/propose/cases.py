@@ -200,7 +200,6 @@ class ConfusionRow:
     """A row of the confusion table.
 
     Attributes:
-        gold: the right answer.
         right: the number of successes.
         wrong: wrong answers with their counts, the most frequent first.
     """

@@ -21,6 +21,7 @@ _TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
 Verdict = Literal["cures", "cures none", "breaks", "unscreened"]
 # Curing a case that its author saw is worth this share of curing an unseen failure.
 OWN = 4
+_OPS: Mapping[type[Edit], Op] = {Add: "add", Replace: "replace", Delete: "delete", Move: "move"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,6 @@ class Proposal:
     """A proposed edit with its evidence.
 
     Attributes:
-        edit: the change of the skill.
         cures: ids of the training examples that it targets.
         support: how many reflections proposed it.
         moved: failures on which the screen tried it: (example, change of the goal in millionths).
@@ -158,7 +158,7 @@ def as_proposed(proposal: Proposal, tags: Mapping[str, str] = MappingProxyType({
     """Convert a proposal to the form of the optimizer's replies; examples without a tag are dropped."""
     edit = proposal.edit
     return ProposedEdit(
-        op=edit_op(edit),
+        op=_OPS[type(edit)],
         section=edit.section if isinstance(edit, Add) else None,
         rule=None if isinstance(edit, Add) else edit.rule,
         text=edit.text if isinstance(edit, Add | Replace) else "",
@@ -177,12 +177,6 @@ def edit_view(proposal: Proposal) -> EditView:
         return EditView(edit)
     broke = sum(change < 0 for _, change in proposal.guarded)
     return EditView(edit, proposal.cured, proposal.screened, broke, len(proposal.guarded))
-
-
-def edit_op(edit: Edit) -> Op:
-    """Return the operation of an edit."""
-    ops: dict[type[Edit], Op] = {Add: "add", Replace: "replace", Delete: "delete", Move: "move"}
-    return ops[type(edit)]
 
 
 def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -> list[Proposal]:

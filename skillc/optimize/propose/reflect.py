@@ -49,11 +49,8 @@ class Reflection:
     """The reflection on one minibatch.
 
     Attributes:
-        kind: of its cases.
-        proposals: its edits.
         unexplained: ids of cases for which it found no rule.
         summary: its explanation of the causes.
-        reply: the whole reply, None if there is none.
         ids: of its cases, by their tags in the reply.
     """
 

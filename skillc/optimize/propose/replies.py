@@ -69,7 +69,6 @@ class ProposedEdit(_Tolerant):
     """One edit as a model proposes it, not yet checked against the skill.
 
     Attributes:
-        op: the operation.
         section: the section to add to.
         rule: id of the rule to replace, delete or move.
         text: the rule's text, on one line.
@@ -241,7 +240,6 @@ def read_reply(kind: type[R], text: str) -> R:
     problem: str | None = None
     for value in reversed(list(_values(text))):
         try:
-            # A bare list is the one list of the reply.
             key = "sections" if kind is RewriteReply else "edits"
             return kind.model_validate({key: value} if isinstance(value, list) else value)
         except ValidationError as error:

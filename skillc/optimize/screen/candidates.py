@@ -110,7 +110,17 @@ def bundles(
     bundle keeps the order of the proposals: the screen measures the worth of an edit, not the position of its rule.
     """
     best = select(incumbent, proposals, budget)
-    found = _distinct(incumbent, proposals, budget, count, known)
+    found: list[Bundle] = []
+    seen = {digest(incumbent)}
+    for chosen in _candidates(incumbent, proposals, budget, best):
+        bundle = _in_order(incumbent, proposals, chosen)
+        text = digest(apply_edits(incumbent, [proposal.edit for proposal in bundle]).document)
+        # The selection itself is tried even if it changes nothing for the target: the gates decide.
+        if bundle and text not in known and (not found or text not in seen):
+            found.append(bundle)
+            seen.add(text)
+        if len(found) >= count:
+            break
     return found or ([_in_order(incumbent, proposals, best)] if best else [])
 
 
@@ -126,25 +136,7 @@ def _in_order(incumbent: Document, proposals: Sequence[Proposal], bundle: Bundle
     return ordered if all(report.applied for report in reports) else bundle
 
 
-def _distinct(
-    incumbent: Document, proposals: Sequence[Proposal], budget: int, count: int, known: Collection[str]
-) -> list[Bundle]:
-    found: list[Bundle] = []
-    seen = {digest(incumbent)}
-    for chosen in _candidates(incumbent, proposals, budget):
-        bundle = _in_order(incumbent, proposals, chosen)
-        text = digest(apply_edits(incumbent, [proposal.edit for proposal in bundle]).document)
-        # The selection itself is tried even if it changes nothing for the target: the gates decide.
-        if bundle and text not in known and (not found or text not in seen):
-            found.append(bundle)
-            seen.add(text)
-        if len(found) >= count:
-            break
-    return found
-
-
-def _candidates(incumbent: Document, proposals: Sequence[Proposal], budget: int) -> Iterator[Bundle]:
-    best = select(incumbent, proposals, budget)
+def _candidates(incumbent: Document, proposals: Sequence[Proposal], budget: int, best: Bundle) -> Iterator[Bundle]:
     yield best
     for out in reversed(best):
         yield select(incumbent, [proposal for proposal in proposals if proposal is not out], budget)

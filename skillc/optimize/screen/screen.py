@@ -123,13 +123,7 @@ class _Screen:
 
     async def _needed(self, joint: Sequence[EditGroup]) -> dict[Proposal, Proposal]:
         """Credit the members of groups with the cure that they need each other for."""
-        without = [
-            [
-                group_of(self._incumbent, [p for p in group.members if p is not out], group.example)
-                for out in group.members
-            ]
-            for group in joint
-        ]
+        without = [[group.without(self._incumbent, out) for out in group.members] for group in joint]
         await self._run([(part.text, (part.example,)) for each in without for part in each])
         pairs = zip(joint, without, strict=True)
         left = [needed(self._engine, self._incumbent, group, each) for group, each in pairs]

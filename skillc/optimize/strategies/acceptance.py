@@ -27,7 +27,6 @@ class Acceptance:
     """One way to decide candidates.
 
     Attributes:
-        decide: decides them.
         on_batch: whether gates on the training batch are decided by it.
         perfect: whether no candidate could be accepted as better than the best skill.
         why: why a candidate was accepted, in words.

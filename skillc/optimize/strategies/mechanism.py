@@ -27,7 +27,6 @@ class ReflectionPrompt:
     """A reflection that is about to be asked.
 
     Attributes:
-        messages: its prompt.
         views: gives the trajectories of the batch, whole, by tag.
         sample: (epoch, step, ordinal).
         check: raises `MalformedReply` if a reply does not fit the document.

@@ -43,24 +43,14 @@ class ExampleSplits:
     test: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Why the data of a version cannot be read."""
-
-    reason: str
-
-
 def _data_files(data: DataPlan) -> tuple[str, ...]:
     return tuple(name for each in FILES if (name := getattr(data, each)) is not None)
 
 
-def _splits_of(version: Version, other: Version, inputs: Collection[str] | None = None) -> ExampleSplits | Unreadable:
-    """Return the examples of a version.
+def _splits_of(version: Version, other: Version, inputs: Collection[str] | None) -> ExampleSplits | str:
+    """Return the examples of a version by `inputs`, or by id if None; if they cannot be read, the reason.
 
-    Args:
-        version: the program in one place.
-        other: the version to compare with; its types read the data if those of `version` do not fit.
-        inputs: that identify an example; None for its id, if both versions have the same inputs.
+    The types of `other` read the data if those of `version` do not fit.
     """
     missing = _missing(version)
     if missing is not None:
@@ -71,23 +61,23 @@ def _splits_of(version: Version, other: Version, inputs: Collection[str] | None 
             return _sides(load(task, version.plan.data, version.root), inputs)
         except (SkillcError, OSError) as problem:
             reason = reason or str(problem).partition("\n")[0]
-    return Unreadable(reason.rstrip(":"))
+    return reason.rstrip(":")
 
 
-def _missing(version: Version) -> Unreadable | None:
+def _missing(version: Version) -> str | None:
     """Write the data of a commit to disk; return why the first unavailable file is missing."""
     if isinstance(version.files, DiskTree):
         return None
     for name in _data_files(version.plan.data):
         path = posixpath.normpath(posixpath.join(version.folder, name.replace("\\", "/")))
         if path.startswith(("/", "..")):
-            return Unreadable(f"`{name}` is outside the repository")
+            return f"`{name}` is outside the repository"
         content = version.files.read(path)
         if content is None:
             is_pointer = isinstance(version.files, CommitTree) and version.files.is_pointer(path)
             where = f"`{version.files.label}`"
             lfs = f"`{name}` of {where} is in Git LFS, and not on this machine"
-            return Unreadable(lfs if is_pointer else f"`{name}` is not in git at {where}")
+            return lfs if is_pointer else f"`{name}` is not in git at {where}"
         place = version.root / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
@@ -157,11 +147,8 @@ def _group(before: str, after: str | None) -> Change:
 
 def _has_same_files(old: Version, new: Version) -> bool:
     """Return whether the data files are the same bytes, so that nothing needs to be read."""
-    for name in _data_files(new.plan.data):
-        content = new.read(name)
-        if content is None or content != old.read(name):
-            return False
-    return True
+    files = _data_files(new.plan.data)
+    return all((content := new.read(name)) is not None and content == old.read(name) for name in files)
 
 
 def _examples(old: Version, new: Version, causes: list[str]) -> Iterator[Change]:
@@ -221,7 +208,7 @@ def _resized(side: str, old: set[str], new: set[str], rule: str | None) -> Chang
 
 
 def _by_lock(
-    old: Version, before: ExampleSplits | Unreadable, after: ExampleSplits | Unreadable, causes: list[str]
+    old: Version, before: ExampleSplits | str, after: ExampleSplits | str, causes: list[str]
 ) -> Iterator[Change]:
     """Compare with the lock of the old version if the data cannot be read; else report that it is unknown."""
     lock = old.lock
@@ -236,7 +223,7 @@ def _by_lock(
         if tests:
             yield _test_split_changed("the test split differs from the tested one of the lock")
             return
-    reasons = [each.reason for each in (before, after) if isinstance(each, Unreadable)]
+    reasons = [each for each in (before, after) if isinstance(each, str)]
     reason = reasons[0] if reasons else "no input stayed the same"
     if {"split", "seed", "group"} & {*causes}:
         by = listed(causes, "and")

@@ -168,11 +168,7 @@ def _anchor(metric: MetricPlan) -> Anchor:
 
 @dataclass(frozen=True, slots=True)
 class _Conditions:
-    """The gates or the requires of one version.
-
-    Attributes:
-        scopes: the terms that hold together: for steps, for slow updates.
-    """
+    """The gates or the requires of one version; terms of a scope hold together: for steps, for slow updates."""
 
     by_name: dict[str, GatePlan | RequirePlan]
     scopes: tuple[tuple[Term, ...], ...]
