@@ -280,7 +280,6 @@ def _key(found: Diagnostic) -> tuple[str, str, Span]:
 
 
 def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
-    """Return an error for each problem of the data."""
     from skillc.data.problems import DataError
 
     place = place_of(planned.checked, "data", None, "source" if planned.plan.data.source else "train")

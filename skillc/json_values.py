@@ -27,7 +27,7 @@ def canonical(value: object) -> str:
         TypeError: a value has no canonical form.
         ValueError: a number is not finite.
     """
-    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False, separators=_TIGHT, allow_nan=False)
 
 
 def digest(value: object) -> str:
@@ -38,9 +38,7 @@ def digest(value: object) -> str:
 def canonical_ascii(value: object, default: Callable[[Any], Any] | None = None) -> str:
     """Return JSON with sorted keys, without white space and in ASCII, which can encode lone surrogates.
 
-    Args:
-        value: the value.
-        default: converts other types; by default they raise a TypeError.
+    `default` converts values of other types; without it they raise a TypeError.
     """
     if default is not None:
         return json.dumps(value, sort_keys=True, separators=_TIGHT, default=default)

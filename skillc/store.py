@@ -74,11 +74,13 @@ class RunStore:
         self.path = path
         self._lock = threading.Lock()
         self.outdated = False
+        self._known: dict[bytes, deque[int]] = defaultdict(deque)
         try:
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare()
-                self._known = self._keys()
+                for row, key in self._connection.execute("SELECT id, key FROM outcomes ORDER BY id"):
+                    self._known[key].append(row)
             except BaseException:
                 self._connection.close()
                 raise
@@ -185,12 +187,6 @@ class RunStore:
         if state != "ok":
             raise sqlite3.DatabaseError(state)
 
-    def _keys(self) -> dict[bytes, deque[int]]:
-        known: dict[bytes, deque[int]] = defaultdict(deque)
-        for row, key in self._connection.execute("SELECT id, key FROM outcomes ORDER BY id"):
-            known[key].append(row)
-        return known
-
     def _rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
             with self._lock:
@@ -233,8 +229,6 @@ def _json(value: Any) -> str:
 
 
 class _Batch:
-    """Rows of one transaction."""
-
     def __init__(self) -> None:
         self.rows: list[_Row] = []
         self.awaited = False

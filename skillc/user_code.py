@@ -226,11 +226,7 @@ ReadFile = Callable[[str], bytes | None]
 def code_digest(read: ReadFile, name: str) -> str:
     """Return the sha256 of the code of `module:function`: its module and its imports from the program's folder.
 
-    Comments, layout and docstrings do not count. Other modules count by name.
-
-    Args:
-        read: reads a file of the program's folder.
-        name: as written in the program.
+    Comments, layout and docstrings do not count. Other modules count by name. `read` reads a file of that folder.
     """
     total = hashlib.sha256(name.encode(errors="surrogatepass"))
     waiting, seen = [name.partition(":")[0]], set[str]()

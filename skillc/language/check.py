@@ -127,7 +127,6 @@ def _check_version(state: CheckState) -> None:
 
 
 def _check_declarations(state: CheckState) -> None:
-    """Check declarations against each other."""
     rules.check_fields(state.report, state.entities, state.module)
     check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
     fields = fields_of(state.entities)
@@ -142,7 +141,6 @@ def _check_declarations(state: CheckState) -> None:
 
 
 def _lower(state: CheckState) -> None:
-    """Lower functions, metrics and gates to terms."""
     facts = Declarations.of(state.entities, state.module, state.broken)
     lower = Lower(state.report, state.module, facts, state.program.comments)
     lower.check_functions()

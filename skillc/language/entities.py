@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import Literal, cast
 
@@ -101,10 +102,8 @@ class Entities:
         for decl in self._module.declarations:
             if decl.kind.expression:
                 continue
-            try:
+            with suppress(Broken):
                 found.append(self._entity(self._module, decl))
-            except Broken:
-                continue
         return tuple(found)
 
     # ---- one declaration ----

@@ -156,7 +156,6 @@ def _any(choices: tuple[str, ...]) -> str:
 
 
 def _text() -> dict[str, Any]:
-    """A text, which contains markdown."""
     return {
         "name": "string.quoted.triple.skill",
         "begin": '"""',

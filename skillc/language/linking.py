@@ -275,7 +275,6 @@ def _in_package(package: Package, path: str) -> UseTarget:
 
 
 def _alias_for(path: str) -> str:
-    """Derive an alias from the path of a file."""
     stem = posixpath.splitext(posixpath.basename(path.replace("\\", "/")))[0]
     word = "".join(c if c.isalnum() or c == "_" else "_" for c in stem).lower()
     return word if word and not word[0].isdigit() else f"file_{word}"

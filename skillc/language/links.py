@@ -88,12 +88,7 @@ class Link:
 
 
 def links(module: Module, program: nodes.Program) -> tuple[Link, ...]:
-    """Resolve every name of the main file of a program, in order.
-
-    Args:
-        module: the main file, with the modules that it uses.
-        program: its syntax tree.
-    """
+    """Resolve every name of the main file of a program, in order."""
     walker = _Walker(module)
     walker.statements(program.statements, "", ())
     unique = {(link.span, link.symbol.kind, link.symbol.name): link for link in walker.found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Literal
 
@@ -64,10 +65,8 @@ class Lower:
     def lower_metrics(self) -> None:
         """Lower all metrics."""
         for name in dependency_order({name: decl.node.value for name, decl in self._declared.items()}):
-            try:
+            with suppress(Broken):
                 self.metric(name)
-            except Broken:
-                continue
 
     def metric(self, name: str, depth: int = 0) -> CheckedMetric:
         """Look up a metric and lower it on first use, at the depth of the expression that uses it."""
@@ -142,10 +141,8 @@ class Lower:
         found: list[CheckedGate] = []
         for decl in self._module.declarations:
             if decl.kind.word in ("gate", "require") and decl.node.parameters is None and decl.bare is None:
-                try:
+                with suppress(Broken):
                     found.append(self._gate(decl))
-                except Broken:
-                    continue
         return tuple(found)
 
     def _gate(self, decl: KindDeclaration) -> CheckedGate:

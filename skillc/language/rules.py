@@ -307,8 +307,7 @@ def _first_line(module: Module) -> Span:
     start = len(text) - len(text.lstrip())
     if module.declarations and not text[start:].startswith("language"):
         return module.declarations[0].span
-    end = text.find("\n", start)
-    return Span(start, end if end >= 0 else len(text))
+    return Span(start, module.source.line_end(start))
 
 
 _NEXT = "0.5"
@@ -321,12 +320,7 @@ _SKILL_HINT = "move it into another program; programs share models, budgets and 
 
 
 def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
-    """List what this version can't compile, once for each place, in the order of the file.
-
-    Args:
-        entities: the declarations of the program.
-        called: unsupported functions that its metrics and gates call.
-    """
+    """List what this version can't compile, with the calls in metrics and gates, in the order of the file."""
     found: list[Unsupported] = []
     for entity in entities:
         if entity.kind == "task":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 
@@ -41,10 +42,8 @@ class SettingReader:
         """Read settings by name; report and leave out those with errors."""
         found: dict[str, Setting] = {}
         for each in decl:
-            try:
+            with suppress(Broken):
                 found[each.name.text] = self._read(each)
-            except Broken:
-                continue
         return found
 
     def read_value(self, name: str, forms: tuple[Form, ...], node: nodes.Expression) -> Value:
@@ -212,7 +211,7 @@ class SettingReader:
         elif isinstance(node, nodes.String | nodes.Text) and node.value in listed:
             hint, fix = f"write `{node.value}` without quotes", Fix(node.span, node.value)
         elif isinstance(node, nodes.Reference):
-            hint = self._word_hint(name, forms, node, listed) or hint
+            hint = self._word_hint(forms, node, listed) or hint
             turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
             fix = Fix(node.span, turned) if turned else spelling_fix(node.name, node.span, listed)
         elif isinstance(node, nodes.Binary) and (whole := hyphenated_name(self._source, node.span, listed)) is not None:
@@ -248,7 +247,7 @@ class SettingReader:
         shown = [self._shown(each) for each in operands if isinstance(each, nodes.Quantity)]
         return shown if len(shown) == len(operands) else None
 
-    def _word_hint(self, name: str, forms: tuple[Form, ...], node: nodes.Reference, listed: list[str]) -> str | None:
+    def _word_hint(self, forms: tuple[Form, ...], node: nodes.Reference, listed: list[str]) -> str | None:
         if any(form.kind == "switch" for form in forms):
             turned = _TURNED.get(node.name)
             return f"write `{turned}`" if turned else None

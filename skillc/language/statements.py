@@ -301,7 +301,6 @@ def is_language(header: nodes.Header) -> bool:
 
 
 def _words_in(node: nodes.Declaration) -> set[str]:
-    """The words of a declaration and of its block."""
     found = {word.text for word in node.words}
     for each in node.block.statements if node.block is not None else ():
         if isinstance(each, nodes.Declaration):

@@ -25,24 +25,14 @@ _PLURAL_UNITS = tuple(unit for unit in UNITS if f"{unit}s" not in UNITS and unit
 def completion(
     project: Project, analysis: Analysis, source: Source, offset: int, *, snippets: bool
 ) -> types.CompletionList:
-    """Return the completions at an offset.
-
-    Args:
-        project: the workspace.
-        analysis: supplies the names; may be of an earlier text.
-        source: the current text.
-        offset: the offset in it.
-        snippets: whether the editor supports snippets.
-    """
+    """Return the completions at an offset of the current text; the analysis may be of an earlier text."""
     cursor = cursor_at(source.text, offset)
     begins = cursor.start + 1 if cursor.section == "string" else cursor.start
     place = project.positions(source).range(Span(begins, offset))
-    seen: set[str] = set()
-    items = []
-    for offer in _offers(project, analysis, cursor):
-        if offer.label not in seen:
-            seen.add(offer.label)
-            items.append(_item(offer, place, snippets=snippets))
+    offers: dict[str, Offer] = {}
+    for offer in _offers(analysis, cursor):
+        offers.setdefault(offer.label, offer)
+    items = [_item(offer, place, snippets=snippets) for offer in offers.values()]
     return types.CompletionList(is_incomplete=False, items=items)
 
 
@@ -59,7 +49,7 @@ def _item(offer: Offer, place: types.Range, *, snippets: bool) -> types.Completi
     )
 
 
-def _offers(project: Project, analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
+def _offers(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
     module, accepts = analysis.work.module, cursor.accepts
     if cursor.section == "string":
         yield from files(analysis, cursor)
@@ -95,7 +85,7 @@ def _statements(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
             if "language" not in analysis.source.text:
                 yield Offer("language", ITEM.Keyword, "the version of the language", snippet="language 1", rank=1)
         for kind in known.values():
-            yield from _kind(analysis.work.module, kind, cursor)
+            yield from _kind(analysis.work.module, kind)
         for setting in place.settings:
             if setting.name not in cursor.given:
                 yield _setting(setting, place.owner)
@@ -112,7 +102,7 @@ def _statements(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
                 yield _setting(setting, place.owner)
 
 
-def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
+def _kind(module: Module, kind: Kind) -> Iterator[Offer]:
     if kind.once and kind.name == "forbidden" and any(each.kind is kind for each in module.declarations):
         return
     for prefix in [f"{modifier} " for modifier in kind.modifiers] or [""]:
@@ -120,7 +110,6 @@ def _kind(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
 
 
 def _shape(kind: Kind) -> str:
-    """Return the snippet of a kind's statement."""
     name = " ${1:name}" if kind.name == "required" else ""
     type_ = ": ${2:text}" if kind.type else ""
     if kind.expression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal
 
 from skillc.language.forms import Form, SettingKind
@@ -84,9 +85,8 @@ def cursor_at(text: str, offset: int) -> Cursor:
     for match in opaque(text):
         if match.start() >= offset:
             break
-        if match["comment"] and offset <= match.end():
-            return Cursor(offset)
-        if match["text"] and (offset < match.end() or match[0] == '"""'):
+        in_text = match["text"] and (offset < match.end() or match[0] == '"""')
+        if in_text or (match["comment"] and offset <= match.end()):
             return Cursor(offset)
         if match["string"] and (offset < match.end() or len(match[0]) < 2 or not match[0].endswith('"')):
             quoted, start = text[match.start() : offset], match.start()
@@ -207,12 +207,8 @@ def _take_parameters(statement: _BracketLevel, closed: _BracketLevel) -> None:
 
 def _head(text: str, tokens: list[Token]) -> tuple[str, ...]:
     """Return the leading words of a statement."""
-    found = []
-    for token in tokens:
-        if token.kind != "NAME":
-            break
-        found.append(text[token.start : token.end])
-    return tuple(found)
+    names = takewhile(lambda token: token.kind == "NAME", tokens)
+    return tuple(text[token.start : token.end] for token in names)
 
 
 def _called(text: str, tokens: list[Token]) -> tuple[str, ...]:

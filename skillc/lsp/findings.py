@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
+from itertools import accumulate
 from pathlib import Path
 
 from lsprotocol import types
@@ -63,16 +64,12 @@ class Findings:
 
     def of(self, name: str) -> list[types.Diagnostic]:
         """Return all findings in a file, without duplicates."""
-        found: list[types.Diagnostic] = []
-        keys = set()
+        found: dict[tuple[object, ...], types.Diagnostic] = {}
         mains = self._of.get(name, {})
         for main in sorted(mains, key=lambda each: (each != name, each)):
             for each in mains[main]:
-                key = (each.code, each.message, str(each.range))
-                if key not in keys:
-                    keys.add(key)
-                    found.append(each)
-        return found
+                found.setdefault((each.code, each.message, str(each.range)), each)
+        return list(found.values())
 
     def _put(self, main: str, found: dict[str, list[types.Diagnostic]]) -> set[str]:
         touched = {name for name, mains in self._of.items() if main in mains}
@@ -117,7 +114,7 @@ def visible(source: Source, span: Span) -> Span:
     return span
 
 
-def overlapping(project: Project, diagnostics: Iterable[Diagnostic], name: str, span: Span) -> list[Diagnostic]:
+def overlapping(diagnostics: Iterable[Diagnostic], name: str, span: Span) -> list[Diagnostic]:
     """Return the findings in a file that touch a span."""
     return [
         each
@@ -140,9 +137,7 @@ def _unreadable(error: SkillcError) -> types.Diagnostic:
 def line_edits(positions: Positions, old: str, new: str) -> list[types.TextEdit]:
     """Return replacements of whole lines; none if the texts are equal."""
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    offsets = [0]
-    for line in before:
-        offsets.append(offsets[-1] + len(line))
+    offsets = list(accumulate(map(len, before), initial=0))
     found = []
     for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag != "equal":
@@ -163,19 +158,12 @@ _SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")
 def code_actions(
     project: Project, analysis: Analysis, span: Span, only: Iterable[str] | None = None
 ) -> list[types.CodeAction]:
-    """Offer fixes and suppressions for the findings that touch a span.
-
-    Args:
-        project: the workspace.
-        analysis: of the file.
-        span: the selection.
-        only: the requested kinds of action, or prefixes of them.
-    """
+    """Offer fixes and suppressions for findings that touch a span; `only` are the requested kinds, or prefixes."""
     wanted = tuple(only) if only is not None else None
     found: list[types.CodeAction] = []
     name = analysis.source.name
     if _is_requested(types.CodeActionKind.QuickFix, wanted):
-        for diagnostic in overlapping(project, analysis.checked.diagnostics, name, span):
+        for diagnostic in overlapping(analysis.checked.diagnostics, name, span):
             found += _quick_fixes(project, analysis, diagnostic)
     if _is_requested(types.CodeActionKind.SourceFixAll, wanted):
         found += _fix_all(project, analysis, requested=wanted is not None)
@@ -196,9 +184,7 @@ def _fix_all(project: Project, analysis: Analysis, *, requested: bool) -> Iterat
 
 
 def _is_requested(kind: types.CodeActionKind, only: tuple[str, ...] | None) -> bool:
-    if only is None:
-        return True
-    return any(not each or kind.value == each or kind.value.startswith(f"{each}.") for each in only)
+    return only is None or any(not each or kind.value == each or kind.value.startswith(f"{each}.") for each in only)
 
 
 def _quick_fixes(project: Project, analysis: Analysis, diagnostic: Diagnostic) -> Iterator[types.CodeAction]:

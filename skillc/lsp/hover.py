@@ -26,13 +26,7 @@ _LINES_LIMIT = 8
 
 
 def hover(analysis: Analysis, symbol: Symbol, costs: Costs | None = None) -> str | None:
-    """Describe a symbol in markdown; None if there is nothing to show.
-
-    Args:
-        analysis: of the file with the name.
-        symbol: the symbol of the name.
-        costs: of the program, if known.
-    """
+    """Describe a symbol in markdown, with the costs of the program if known; None if there is nothing to show."""
     parts = [part for part in _parts(analysis, symbol) if part]
     if costs is not None and symbol.kind == "model" and (price := describe_price(costs, symbol.name)):
         parts.append(price)
@@ -44,7 +38,7 @@ def hover(analysis: Analysis, symbol: Symbol, costs: Costs | None = None) -> str
 def _parts(analysis: Analysis, symbol: Symbol) -> Iterator[str | None]:
     origin = symbol.origin
     if isinstance(origin, KindDeclaration):
-        yield from _declaration(analysis, symbol, origin)
+        yield from _declaration(analysis, origin)
     elif isinstance(origin, SettingKind):
         yield from _setting(analysis, symbol, origin)
     elif isinstance(origin, Kind):
@@ -74,7 +68,7 @@ def _code(text: str) -> str:
 # ---- declarations ---------------------------------------------------------------------------------
 
 
-def _declaration(analysis: Analysis, symbol: Symbol, decl: KindDeclaration) -> Iterator[str | None]:
+def _declaration(analysis: Analysis, decl: KindDeclaration) -> Iterator[str | None]:
     yield _code(head(decl))
     yield decl.node.doc
     own = decl.source.name == analysis.source.name

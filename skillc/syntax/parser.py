@@ -46,7 +46,10 @@ def parse(source: Source) -> Parsed:
     """Parse a whole file. An error costs at most its statement, and usually not even that."""
     text = source.text
     if text.startswith(_ZIP):
-        return Parsed(nodes.Program(Span(0, len(text)), source, (), ()), (_zipped(source),))
+        message = f"`{source.name}` is a zipped skill, not a program"
+        hint = 'unpack it, and import its sections with `use "./SKILL.md" as today`'
+        zipped = Diagnostic("SK025", message, Label(source, Span(0, min(4, len(text)))), hint=hint)
+        return Parsed(nodes.Program(Span(0, len(text)), source, (), ()), (zipped,))
     with collector_paused():
         text, faults = _resolve_conflicts(source) if _CONFLICT_MARKER in text else (text, [])
         tokens = tokenize(text)
@@ -68,12 +71,6 @@ def parse(source: Source) -> Parsed:
     program = nodes.Program(Span(0, len(text)), source, statements, tokens.comments)
     read = found.tokens if isinstance(found, ParsedText) else tuple(tokens.found)
     return Parsed(program, tuple(diagnostics), dropped, read)
-
-
-def _zipped(source: Source) -> Diagnostic:
-    message = f"`{source.name}` is a zipped skill, not a program"
-    hint = 'unpack it, and import its sections with `use "./SKILL.md" as today`'
-    return Diagnostic("SK025", message, Label(source, Span(0, min(4, len(source.text)))), hint=hint)
 
 
 def _resolve_conflicts(source: Source) -> tuple[str, list[Diagnostic]]:

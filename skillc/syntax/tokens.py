@@ -121,12 +121,7 @@ _SPECIAL = frozenset(("NEWLINE", "_END", "COMMENT", "TEXT", "UNCLOSED", "$END"))
 
 
 def tokenize(text: str, *, whole: bool = True) -> Tokens:
-    """Tokenize a text.
-
-    Args:
-        text: any text.
-        whole: look for unclosed texts; off for a part of a text that has none.
-    """
+    """Tokenize any text; `whole` looks for unclosed texts, and is off for a part of a text that has none."""
     pattern, kinds = _lexer()
     tokens: list[Token] = []
     comments: list[Comment] = []

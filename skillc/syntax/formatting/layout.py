@@ -147,11 +147,6 @@ def _flat_block(block: FormatBlock) -> str | None:
 
 
 def _aligned_lines(rows: list[FlatStatement], indent: int) -> list[str]:
-    """Return the lines of adjacent statements."""
-    if len(rows) == 1:
-        row = rows[0]
-        comment = "" if row.comment is None else " " * _GAP + row.comment.text
-        return [" " * indent + row.text + comment]
     texts: list[str] = []
     for (shape, _), group in groupby(rows, lambda row: (row.shape, len(row.words))):
         same = list(group)

@@ -132,13 +132,8 @@ def pieces(head: Sequence[FormatToken]) -> list[Piece]:
 
 
 def _joined(parts: list[Piece]) -> str | None:
-    found = []
-    for part in parts:
-        if part.flat is None:
-            return None
-        found.append(part.glue + part.flat)
-    found[0] = parts[0].flat or ""
-    return "".join(found)
+    flats = [part.glue + part.flat for part in parts if part.flat is not None]
+    return "".join(flats).removeprefix(parts[0].glue) if len(flats) == len(parts) else None
 
 
 # ---- one maker a rule -----------------------------------------------------------------------------

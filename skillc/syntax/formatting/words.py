@@ -204,7 +204,6 @@ def _groups(head: list[FormatToken]) -> Iterator[tuple[int, int]]:
 
 
 def _bare(head: list[FormatToken], start: int, end: int) -> bool:
-    """Return whether parentheses contain no comment."""
     inside = head[start + 1 : end]
     return head[start].behind is None and not head[end].above and not any(word.commented for word in inside)
 

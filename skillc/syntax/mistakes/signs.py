@@ -58,12 +58,8 @@ def _lines_of_comment(text: str, start: int, end: int) -> str | None:
         return None
     indent = text[text.rfind("\n", 0, start) + 1 : start]
     margin = indent if not indent.strip() else ""
-    words = [line.strip().removeprefix("*").strip() for line in text[start + 2 : end - 2].split("\n")]
-    while len(words) > 1 and not words[-1]:
-        words.pop()
-    while len(words) > 1 and not words[0]:
-        words.pop(0)
-    return f"\n{margin}".join(f"# {each}".rstrip() for each in words)
+    words = "\n".join(line.strip().removeprefix("*").strip() for line in text[start + 2 : end - 2].split("\n"))
+    return f"\n{margin}".join(f"# {each}".rstrip() for each in words.strip("\n").split("\n"))
 
 
 def arithmetic(s: ErrorContext) -> Mistake | None:
