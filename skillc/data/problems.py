@@ -73,15 +73,10 @@ class Problems:
         at: Declared | None = None,
         kind: str | None = None,
     ) -> None:
-        """Add a problem.
+        """Add a problem of a line; `at` is the declaration that it contradicts.
 
-        Args:
-            file: the data file.
-            line: its line.
-            message: the problem. Rows with the same message count as one kind.
-            hint: the fix.
-            at: the declaration that it contradicts.
-            kind: the message for several rows whose values differ; None keeps them apart.
+        Rows with the same message count as one kind. `kind` is the message for several rows whose values differ; None
+        keeps them apart.
         """
         self._count += 1
         key = (file, kind or message)

@@ -54,12 +54,9 @@ def is_csv(path: Path) -> bool:
 
 
 def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
-    """Yield the rows of a file. Report a bad row in `problems` and skip it.
+    """Yield the rows of a file, whose format is its extension. Report a bad row in `problems` and skip it.
 
-    Args:
-        path: the file; its extension is its format.
-        name: its name in messages.
-        problems: collects bad rows.
+    `name` is the file's name in messages.
 
     Raises:
         SkillcError: the file cannot be read, or not any further.

@@ -131,10 +131,7 @@ def _digest_of(example: Example) -> str:
 def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
     """Refuse to start from a skill that was trained or selected on examples of the current test split.
 
-    Args:
-        used: marks of the examples of its train and validation splits, from its lock.
-        test: the current test split.
-        skill: the name of the skill in the program.
+    `used` has the marks of the examples of its train and validation splits, from its lock.
 
     Raises:
         SkillcError: some examples are the same.

@@ -167,11 +167,6 @@ class _BlockParser:
         if title:
             self._topics.append((level, title, len(self.done)))
 
-    def finish(self) -> list[MarkdownBlock]:
-        """Return all blocks in order."""
-        self.enter(0, "")
-        return self.done
-
     def line(self, line: str) -> None:
         """Parse the next line."""
         if self._fences.open:
@@ -248,7 +243,8 @@ def blocks_of(text: str) -> list[MarkdownBlock]:
     margin = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
     for line in lines:
         parser.line(line[margin:])
-    return parser.finish()
+    parser.enter(0, "")
+    return parser.done
 
 
 TOPIC_CHARACTERS = 80
@@ -263,11 +259,9 @@ def mark_of(text: str) -> Mark | None:
 
 
 def rule_text(text: str, mark: Mark = "-") -> str:
-    """Return the text of one rule without its list marker.
+    """Return the text of one rule without its list marker, if it has one.
 
-    Args:
-        text: as it was written, with or without a marker.
-        mark: the kind of the rule; a paragraph may contain other texts than a list item.
+    A rule with the mark of a paragraph may contain other texts than a list item.
 
     Raises:
         Refusal: the text cannot be one rule.

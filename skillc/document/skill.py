@@ -181,12 +181,7 @@ def document_of(
 ) -> Document:
     """Return a document from its declaration. Headings in a text become `###`, below those of the sections.
 
-    Args:
-        name: the artifact's name, `route-tickets`.
-        about: the description.
-        parts: name, mode, initial text and limit in tokens of each section, in order.
-        task: the task in words.
-        lead: how to apply the rules.
+    `parts` has the name, mode, initial text and limit in tokens of each section, in order.
     """
     taken: set[str] = set()
     sections: list[Section] = []

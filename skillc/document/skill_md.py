@@ -54,10 +54,7 @@ def from_skill_md(text: str) -> Document:
 def as_declared(text: str, declared: Document, *, own: bool) -> Document:
     """Fill the sections of a declared skill with the rules and slow texts of a SKILL.md.
 
-    Args:
-        text: the file's text.
-        declared: the skill as its program declares it.
-        own: whether skillc wrote the file; its frozen texts are then not compared.
+    With `own`, skillc wrote the file, and its frozen texts are not compared.
 
     Raises:
         SkillcError: a text of the file would be lost.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -219,10 +219,6 @@ class Evidence:
     _paired: dict[tuple[SkillState, SkillState, str], Confidence] = field(
         default_factory=dict, repr=False, compare=False
     )
-
-    def refresh(self, state: SkillState, examples: Sequence[Example]) -> None:
-        """Update the bounds of a skill after some validation examples were measured."""
-        self.validation.refresh(state, examples)
 
     def confidence(self, over: SkillState, under: SkillState, metric: str, *, multiplicity: int) -> Interval:
         """The confidence of a paired test by split group that one skill's mean is above another's."""

@@ -151,10 +151,6 @@ _SHOWN = {
 }
 
 
-def _given(name: str, takes: Takes) -> BuiltinParameter:
-    return BuiltinParameter(name, takes)
-
-
 def _option(name: str, takes: Takes, *, required: bool = False) -> BuiltinParameter:
     return BuiltinParameter(name, takes, required, named=True)
 
@@ -168,7 +164,7 @@ def _run(name: str, about: str, *parameters: BuiltinParameter, **more: Any) -> B
 
 
 def _arithmetic(name: str, about: str, result: RangeRule, *operands: str, many: bool = False) -> Builtin:
-    parameters = tuple(_given(operand, "quantity") for operand in operands)
+    parameters = tuple(BuiltinParameter(operand, "quantity") for operand in operands)
     return Builtin(name, None, parameters, about, None, result=result, many=many)
 
 
@@ -177,13 +173,13 @@ def _width(quantities: Sequence[Interval]) -> Interval:
     return Interval(Fraction(0), (quantities[0] - quantities[0]).high)
 
 
-_OUTPUT = _given("output", "output")
-_FIELD = _given("field", "readable")
-_METRIC = _given("metric", "metric")
-_STATE = _given("state", "state")
-_CLAIM = _given("claim", "claim")
-_PHRASES = _given("phrases", "phrases")
-_CONDITION = _given("condition", "condition")
+_OUTPUT = BuiltinParameter("output", "output")
+_FIELD = BuiltinParameter("field", "readable")
+_METRIC = BuiltinParameter("metric", "metric")
+_STATE = BuiltinParameter("state", "state")
+_CLAIM = BuiltinParameter("claim", "claim")
+_PHRASES = BuiltinParameter("phrases", "phrases")
+_CONDITION = BuiltinParameter("condition", "condition")
 _ON, _BY, _OVER = _option("on", "batch"), _option("by", "field"), _option("over", "run")
 
 _EXAMPLE = (
@@ -234,20 +230,20 @@ _EXAMPLE = (
     _example(
         "python",
         "the result of your own function, between `low` and `high`; it is given the fields and texts after its name",
-        *(_given("function", "function"), _option("low", "literal"), _option("high", "literal")),
+        *(BuiltinParameter("function", "function"), _option("low", "literal"), _option("high", "literal")),
         unit=None,
         rest="passed",
     ),
     _example(
         "judge",
         "the judgement of a model on the output, by a rubric or a question",
-        *(_OUTPUT, _given("rubric", "judged"), _option("model", "model", required=True)),
+        *(_OUTPUT, BuiltinParameter("rubric", "judged"), _option("model", "model", required=True)),
         since="0.5",
     ),
     _example("reward", "the reward of the environment for the rollout", since="0.5"),
     _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns", since="0.5"),
     _example("seconds", "time of the rollout", unit="s", range=POSITIVE, since="0.5"),
-    _example("opened", "1 where the target opened the skill", _given("skill", "skill"), since="0.5"),
+    _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill"), since="0.5"),
 )
 
 _BOTH = (
@@ -282,7 +278,7 @@ _RUN = (
     _run(
         "worst",
         "the mean of the group that has the lowest",
-        *(_given("mean", "mean"), _option("by", "field", required=True)),
+        *(BuiltinParameter("mean", "mean"), _option("by", "field", required=True)),
         unit=None,
         result=lambda quantities: quantities[0],
         lowered_by=("by",),
@@ -292,7 +288,7 @@ _RUN = (
         "change",
         "tokens deleted plus inserted, divided by the larger of the incumbent's tokens and the sum of section limits; "
         "what is inserted into a section counts by the share of its limit that the incumbent uses",
-        _given("candidate", "candidate"),
+        BuiltinParameter("candidate", "candidate"),
         range=POSITIVE,
         limit="change",
         reads="text",

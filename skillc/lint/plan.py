@@ -179,13 +179,8 @@ def accepts_by_chance(facts: PlanFacts) -> Iterator[Diagnostic]:
 def margin_of(gates: Iterable[Gate], width: Callable[[str], Fraction], examples: int, decisions: int) -> float | None:
     """The largest margin over the incumbent's mean that a gate asks for, in standard errors.
 
-    None if no gate asks for a higher mean.
-
-    Args:
-        gates: of a plan.
-        width: the width of a metric's range.
-        examples: of the validation split.
-        decisions: of the run, which share the error of a claim `over = run`.
+    None if no gate asks for a higher mean. `width` returns the width of a metric's range, `examples` are those of the
+    validation split, and all `decisions` of the run share the error of a claim `over = run`.
     """
     asked = (_margins(gate.term, width, examples, decisions) for gate in gates if gate.for_ is None)
     return max((margin for margins in asked for margin in margins), default=None)

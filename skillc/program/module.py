@@ -28,12 +28,9 @@ _PLAIN: dict[str, Any] = {
 
 
 def signature_of(task: TaskPlan, name: str, instructions: str) -> type[dspy.Signature]:
-    """Return the signature of a task.
+    """Return the signature of a task; its name is made from that of the skill.
 
-    Args:
-        task: its inputs and outputs. Their `about` is in the instructions, so fields have no descriptions.
-        name: the skill's name, from which the signature's name is made.
-        instructions: the text that the model receives.
+    The `about` of inputs and outputs is in the instructions, so the fields have no descriptions.
     """
     names = field_names(task)
     fields: dict[str, tuple[Any, Any]] = {

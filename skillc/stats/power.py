@@ -173,12 +173,8 @@ def mean_interval(
     size is the one at which a share has this variance (Korn and Graubard, "Confidence intervals for proportions with
     small expected number of positive counts estimated from survey data", Survey Methodology 24, 1998; Wilson,
     "Probable inference", JASA 22, 1927). If all scores are equal, it is the number of groups. The interval stays in the
-    range of the scores, and has a positive width even if all examples are right.
-
-    Args:
-        scores: group and score of each measured example.
-        low: the least possible score.
-        high: the greatest.
+    range of the scores, from `low` to `high`, and has a positive width even if all examples are right. `scores` has
+    the group and the score of each measured example.
     """
     width = high - low
     # Exact up to the variance: a rounding error in place of 0 would make the interval a point.

@@ -46,7 +46,7 @@ def test_a_lazily_decided_gate_equals_the_fully_evaluated_one(gate, world):
         assert early.truth in (Truth.UNKNOWN, full)
         arrived = order[start : start + wave]
         sent.update(arrived)
-        running.refresh("candidate", [by_id[name] for name, _ in arrived])
+        running.validation.refresh("candidate", [by_id[name] for name, _ in arrived])
         running.batch.refresh(
             "candidate", [by_id[n] for n, _ in arrived if n in {i.id for i in running.batch.examples}]
         )
@@ -200,7 +200,7 @@ def test_the_cost_of_an_unknown_cell_lies_between_nothing_and_the_worst_case():
     term = CallTerm("cost", (StateTerm("candidate"),))
     assert value(term, known) == Interval(Fraction(40, 4 * 10**9), Fraction(240, 4 * 10**9))
     prices["e2"] = 500
-    known.refresh("candidate", examples)
+    known.validation.refresh("candidate", examples)
     assert value(term, known) == Interval(Fraction(140, 4 * 10**9), Fraction(240, 4 * 10**9))
 
 

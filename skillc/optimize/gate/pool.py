@@ -265,9 +265,9 @@ class _Pool:
         )
         repeated = [example for _, own in again for example, _ in own]
         for racer in self._racing:
-            racer.evidence.refresh("candidate", [example for example, _ in cells.get(racer.rank, ())])
+            racer.evidence.validation.refresh("candidate", [example for example, _ in cells.get(racer.rank, ())])
             for state in _STATES if repeated else ():
-                racer.evidence.refresh(state, repeated)
+                racer.evidence.validation.refresh(state, repeated)
 
     def _settled(self) -> bool:
         """Drop candidates that fail a gate or cannot beat another; return whether the race is over."""
