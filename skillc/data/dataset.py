@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +21,7 @@ from skillc.errors import SkillcError
 from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
+from skillc.syntax.parser import collector_paused
 from skillc.text import counted, free_name
 from skillc.tokens import count_tokens
 
@@ -83,24 +83,13 @@ def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     Raises:
         SkillcError: a file or a row is wrong, an example or a group is on two sides, or a side is empty.
     """
-    with _gc_paused():
+    # The collector would visit all rows again and again, although they have no cycles.
+    with collector_paused():
         dataset = _load(task, data, root)
         if len(dataset.train) + len(dataset.validation) + len(dataset.test) > _MANY:
             # The examples live until the end and have no cycles; each collection would visit them for 0.2 s.
             gc.freeze()
         return dataset
-
-
-@contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Pause the garbage collector, which would visit all rows again and again, although they have no cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:

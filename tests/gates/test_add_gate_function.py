@@ -9,7 +9,7 @@ from package_copy import copy_package, insert, run_copy
 ENTRY = """    Builtin(
         "errors",
         Level.RUN,
-        (_given("mean", "mean"),),
+        (BuiltinParameter("mean", "mean"),),
         "one minus a mean",
         None,
         result=lambda quantities: Interval.point(Fraction(1)) - quantities[0],
