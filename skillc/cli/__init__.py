@@ -143,4 +143,4 @@ def _message(problem: click.ClickException) -> str:
 
 def _hint(problem: click.ClickException) -> str | None:
     ctx = getattr(problem, "ctx", None)
-    return f"`{ctx.command_path} --help` lists the options" if ctx is not None else None
+    return f"`{ctx.command_path} --help` lists commands and options" if ctx is not None else None
