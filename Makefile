@@ -15,15 +15,18 @@ demo-vllm: .venv/installed .venv-vllm/installed
 	@rm -rf build/demo-vllm && mkdir -p build
 	@SKILLC_VLLM_PYTHON=$(CURDIR)/.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
 
+# One worker more than cores, at most 4: some tests wait for servers and clocks.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
+
 test: .venv/installed
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --maxprocesses 4
+	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The long tests, and all examples of the property tests; CI runs them after `make test`.
 test-thorough: .venv/installed
-	SKILLC_THOROUGH=1 $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "thorough or hypothesis"
+	SKILLC_THOROUGH=1 $(BIN)/python -m pytest -n $(WORKERS) -m "thorough or hypothesis"
 
 # An editable install with pinned dependencies.
 .venv/installed: pyproject.toml constraints.txt

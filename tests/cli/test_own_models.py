@@ -86,6 +86,7 @@ OWN = 'model optimizer = "mine/rules" { backend = python("mine:rules") }'
     ],
     ids=["command and function", "function and command"],
 )
+@pytest.mark.quick_cases(1)
 def test_the_same_answers_make_the_same_skill_whoever_gives_them(
     program: str, plain: tuple[str, list[Any]], tmp_path: Path
 ) -> None:

@@ -11,7 +11,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-docs",
         action="store_true",
-        help="write what commands print into the pages; name the folder: pytest tests/docs --update-docs",
+        help="write what commands print into the pages; name the folder: pytest tests/docs --update-docs -m ",
     )
 
 

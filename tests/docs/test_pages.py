@@ -13,7 +13,11 @@ PAGES = sorted(
 )
 
 
-@pytest.mark.parametrize("name", PAGES)
+def page(name):
+    return pytest.param(name, marks=pytest.mark.thorough) if name.startswith("docs/guides/") else name
+
+
+@pytest.mark.parametrize("name", map(page, PAGES))
 def test_every_block_of_a_page_does_what_it_shows(name, tmp_path, update):
     path = ROOT / name
     page = path.read_text(encoding="utf-8")

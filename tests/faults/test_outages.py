@@ -137,6 +137,7 @@ def test_a_target_that_dies_later_leaves_a_prefix_that_is_unverified_and_goes_on
     assert compiled(folder) == whole[1]
 
 
+@pytest.mark.thorough
 def test_an_optimizer_that_dies_stops_the_run_too(nursery, tmp_path, whole):
     folder = shop(tmp_path / "things", program())
     with Loopback(0.002) as target, Loopback(0.002) as optimizer:

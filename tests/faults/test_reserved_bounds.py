@@ -68,6 +68,7 @@ def test_figures_without_reported_usage_are_bounds_everywhere(nursery, tmp_path)
     assert re.search(r"spent +[\d,]+ calls, at most [\d,]+ tokens", printed(folder))
 
 
+@pytest.mark.thorough
 def test_figures_of_a_model_that_reports_are_no_bounds(nursery, tmp_path):
     folder = own(tmp_path / "things", reports=True)
     assert nursery.run(folder, "compile", "things.skill") == 0

@@ -123,7 +123,7 @@ def test_one_kill_at_a_random_moment_sends_nothing_again_but_what_was_in_flight(
 
 
 @pytest.mark.parametrize("verb", ["compile", "tidy"])
-@pytest.mark.quick_cases(1)
+@pytest.mark.thorough
 def test_a_tidying_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path, verb):
     """At an epoch's end, and by the verb; of the verb's own skill one rule is never needed."""
     program = REMOTE.replace("edits = cosine(4, 2)", "edits = 8; screen = 0; tidy = on").replace(
@@ -148,6 +148,7 @@ def test_a_tidying_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path, ve
     assert ("tidy", "accept") in [(decision["kind"], decision["result"]) for decision in decisions]
 
 
+@pytest.mark.thorough
 def test_what_was_in_flight_at_a_kill_stays_paid_and_is_never_charged(nursery, server, tmp_path):
     folder = shop(tmp_path / "things")
     server.latency = 0.05
@@ -193,6 +194,7 @@ def test_a_finished_run_costs_nothing_again_even_without_its_cache(nursery, serv
     assert compiled(copy) == bytes_of_whole
 
 
+@pytest.mark.thorough
 def test_a_run_that_an_earlier_version_recorded_begins_anew_with_the_cached_replies(nursery, server, tmp_path):
     folder = shop(tmp_path / "things", REMOTE.replace("epochs = 2", "steps = 1"))
     finish(nursery, server, folder)
@@ -208,6 +210,7 @@ def test_a_run_that_an_earlier_version_recorded_begins_anew_with_the_cached_repl
     assert list(store.parent.glob("*.jsonl")) == []
 
 
+@pytest.mark.thorough
 def test_fresh_asks_everything_again_and_then_goes_on_from_itself(nursery, server, whole, tmp_path):
     folder, bytes_of_whole, once = whole
     copy = tmp_path / "things"
@@ -308,6 +311,7 @@ def test_ctrl_c_writes_the_best_skill_so_far_at_once_and_says_how_to_go_on(nurse
     assert server.total - once.total() <= IN_FLIGHT
 
 
+@pytest.mark.thorough
 def test_ctrl_c_in_the_baseline_writes_nothing_and_goes_on(nursery, server, whole, tmp_path):
     _, bytes_of_whole, _ = whole
     folder = shop(tmp_path / "things")
@@ -325,6 +329,7 @@ def test_ctrl_c_in_the_baseline_writes_nothing_and_goes_on(nursery, server, whol
     assert compiled(folder) == bytes_of_whole
 
 
+@pytest.mark.thorough
 def test_the_clock_cuts_a_run_off_where_it_stands_and_a_later_run_goes_on(nursery, server, whole, tmp_path):
     _, bytes_of_whole, _ = whole
     folder = shop(tmp_path / "things")

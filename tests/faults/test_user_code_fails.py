@@ -55,7 +55,7 @@ def only_on(statement):
         ("return 'good'", "a score must be a number, not str, from the function at `own.py:3`"),
     ],
 )
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 def test_a_metric_that_fails_is_named_with_its_place_and_the_row(nursery, tmp_path, statement, said):
     helper = 'def fails():\n    raise RuntimeError("no\\n no")\n'
     status, stderr = compiled_with(nursery, tmp_path / "things", only_on(statement), helper=helper)

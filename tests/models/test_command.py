@@ -189,7 +189,7 @@ def test_a_variable_that_is_not_set_is_said_before_the_first_call(monkeypatch: p
 )
 def test_a_planted_key_is_in_no_text(script: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("TOOL_KEY", SECRET)
-    model = command(f"sh -c '{script}'", key_env="TOOL_KEY", timeout=2 if "sleep" in script else 20)
+    model = command(f"sh -c '{script}'", key_env="TOOL_KEY", timeout=1 if "sleep" in script else 20)
     with Client(plan_of(model), cache_folder=tmp_path, sleep=no_sleep, retries=RetryPolicy(attempts=1)) as client:
         with pytest.raises((CallFailed, PermanentFailure)) as caught:
             asyncio.run(client.complete(Call("target", "rollout", PLAIN)))
@@ -214,7 +214,7 @@ def counted(tmp_path: Path, script: str) -> tuple[str, Path]:
         ("echo oh no >&2; exit 1", "transient", 3, "exited with status 1: oh no"),
         ("echo half; exit 9", "transient", 3, "exited with status 9: half"),
         ("kill -SEGV $$", "transient", 3, "was killed by SIGSEGV"),
-        ("sleep 60", "transient", 3, "did not answer within 2 s"),
+        ("sleep 60", "transient", 3, "did not answer within 1 s"),
         ("echo server down >&2", "empty", 1, "printed no text: server down"),
         ('printf "\\377\\376"', "malformed", 3, "not UTF-8"),
         ("yes", "malformed", 3, "more than 16 MiB"),
@@ -224,7 +224,7 @@ def test_each_fault_is_a_failure_of_its_kind_and_never_an_answer(
     tmp_path: Path, script: str, kind: str, runs: int, said: str
 ) -> None:
     text, file = counted(tmp_path, script)
-    problem = failed(command(text, timeout=2 if "sleep" in script else 30), attempts=3)
+    problem = failed(command(text, timeout=1 if "sleep" in script else 30), attempts=3)
     assert problem.kind == kind
     assert said in problem.detail
     assert len(file.read_text().splitlines()) == runs

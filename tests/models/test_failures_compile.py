@@ -83,7 +83,7 @@ LOST["cut"] = say("half of", "length")
 
 
 @pytest.mark.parametrize("way", LOST)
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 def test_an_example_that_fails_for_good_is_set_aside_and_has_no_score(tmp_path: Path, way: str) -> None:
     folder = shop(tmp_path / "things")
     lost = estimate(plan_file(folder / "things.skill")).dataset.validation[3]
@@ -102,6 +102,7 @@ def test_an_example_that_fails_for_good_is_set_aside_and_has_no_score(tmp_path: 
     assert all(isinstance(cell, Unmeasured) for cell in known.cells.values())
 
 
+@pytest.mark.thorough
 def test_a_model_that_cannot_be_used_stops_a_compile_before_anything_is_spent(nursery: Nursery, tmp_path: Path) -> None:
     folder = shop(tmp_path / "things")
     with FaultyServer(lambda asked: refuse(401, f"Incorrect API key provided: {KEY}")) as server:

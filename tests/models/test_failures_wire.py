@@ -121,7 +121,7 @@ def test_a_server_that_never_has_room_is_given_up_at_last_and_nothing_is_paid(
 @pytest.mark.parametrize(
     "step", [late(60), drip(0.05), drip(0.05, size=16, finish=False)], ids=["headers", "body", "endless body"]
 )
-@pytest.mark.quick_cases(3)
+@pytest.mark.quick_cases(1)
 def test_an_attempt_ends_with_its_time_however_the_reply_drips_in(
     monkeypatch: pytest.MonkeyPatch, protocol: str, step: Step
 ) -> None:

@@ -132,7 +132,7 @@ def train_in(world: World, *, gate: str = STRICT, name: object = 0, steps: int =
 
 @pytest.mark.parametrize("gate", [STRICT, SAFE])
 @pytest.mark.parametrize("share", [0.05, 0.12, 0.3])
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 def test_every_decision_stands_however_the_missing_cells_are_completed(gate: str, share: float) -> None:
     results: Counter[str] = Counter()
     missing = 0

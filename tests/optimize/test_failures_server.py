@@ -207,6 +207,7 @@ def test_failures_of_candidates_leave_no_trace_in_accepts_and_rejects(
     assert result.lock.quarantined == ()
 
 
+@pytest.mark.thorough
 def test_a_target_that_recovers_leaves_the_same_bytes_as_one_that_never_failed(
     tmp_path: Path, serve: Callable[..., Server]
 ) -> None:

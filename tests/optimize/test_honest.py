@@ -49,6 +49,7 @@ def test_a_world_without_signal_is_not_said_to_improve(coins: list[Result]) -> N
     assert mean(found.inflation for found in coins if found.inflation is not None) > 0.05
 
 
+@pytest.mark.thorough
 def test_without_signal_the_mean_gain_reported_is_nil(coins: list[Result]) -> None:
     # Two coins an example differ with a variance of 1/2.
     error = sqrt(0.5 / SMALL.test / RUNS)

@@ -109,6 +109,7 @@ def spent(result):
 
 
 @every_method
+@pytest.mark.quick_cases(1)
 def test_a_methods_result_is_one_decision_with_the_usual_lock_history_and_verdict(tmp_path, method):
     result, _, watch, _ = compiled(tmp_path, method)
     assert len(watch.decisions) == result.trained.state.decisions == 1
@@ -126,6 +127,7 @@ def test_a_methods_result_is_one_decision_with_the_usual_lock_history_and_verdic
 
 
 @every_method
+@pytest.mark.quick_cases(1)
 def test_calls_are_booked_by_role_and_stage_and_stay_within_the_bounds(tmp_path, method):
     result, _, watch, estimated = compiled(tmp_path, method)
     lines, bounds = spent(result), {stage.name: stage.bound for stage in estimated.bounds.stages}
@@ -160,6 +162,7 @@ def test_right_answers_stay_hidden_where_the_program_withholds_them(tmp_path, me
 
 
 @every_method
+@pytest.mark.quick_cases(1)
 def test_a_cap_ends_a_method_before_it_is_passed(tmp_path, method):
     _, _, _, estimated = compiled(tmp_path / "free", "one_shot", "budget.steps=1")
     validation, test = len(estimated.dataset.validation), len(estimated.dataset.test)
@@ -259,6 +262,7 @@ def test_an_optimizer_that_never_answers_leaves_the_initial_skill_and_says_so(tm
 
 
 @every_method
+@pytest.mark.quick_cases(1)
 def test_a_method_is_a_function_of_plan_data_and_responses(tmp_path, method):
     runs = []
     for name in ("a", "b"):

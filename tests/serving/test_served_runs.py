@@ -181,7 +181,7 @@ def test_doctor_looks_at_what_is_served_and_starts_nothing(nursery, place):
 
 
 @pytest.mark.parametrize("verb", [("compile",), ("compile", "--sanity"), ("eval",)])
-@pytest.mark.quick_cases(1)
+@pytest.mark.thorough
 def test_the_budgets_time_counts_from_the_first_call(nursery, place, verb):
     """Starting the server takes longer than the whole run may; the run itself does not."""
     place.program(text=SERVED.replace("budget {", "budget { time = 6 s; steps = 1;"))

@@ -287,7 +287,7 @@ def killed_after(writes, *words):
 
 
 @pytest.mark.parametrize("survived", range(6))
-@pytest.mark.quick_cases(2)
+@pytest.mark.quick_cases(1)
 def test_a_kill_between_two_writes_leaves_what_is_delivered_whole(improved, survived):
     """Writes: the look in the lock, SKILL.md, module, history, attributes, lock of the candidate."""
     swap_test_labels(improved)
