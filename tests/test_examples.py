@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(("name", "skill"), [("tickets", "route-tickets"), ("unicode", "classify-characters")])
-@pytest.mark.quick_cases(1)
+@pytest.mark.thorough
 def test_an_example_improves_by_25_points_and_gates_reject(name, skill, tmp_path):
     folder = tmp_path / name
     shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns(".skillc", "skills"))

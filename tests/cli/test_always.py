@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from conftest_cli import PROGRAM, skillc
 
 
@@ -13,6 +14,7 @@ def run(shop, optimize, *options):
     return json.loads(done.stdout), [json.loads(line) for line in history], done.stderr
 
 
+@pytest.mark.thorough
 def test_accept_always_with_rollback(shop):
     summary, history, shown = run(shop, "accept = always; rollback = 0%", "--set", "budget.steps=4")
     results = [line["result"] for line in history]

@@ -13,11 +13,12 @@ PAGES = sorted(
 )
 
 
-def page(name):
-    return pytest.param(name, marks=pytest.mark.thorough) if name.startswith("docs/guides/") else name
+LONG = ("docs/guides/", "docs/tutorial.md")
 
 
-@pytest.mark.parametrize("name", map(page, PAGES))
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] * name.startswith(LONG)) for name in PAGES]
+)
 def test_every_block_of_a_page_does_what_it_shows(name, tmp_path, update):
     path = ROOT / name
     page = path.read_text(encoding="utf-8")

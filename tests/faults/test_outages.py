@@ -106,6 +106,7 @@ def stays_away(nursery, folder, target, optimizer, dying, role, verb="compile", 
     assert "Traceback" not in stderr
 
 
+@pytest.mark.thorough
 def test_a_target_that_dies_in_the_baseline_stops_the_run_with_nothing_written(nursery, tmp_path, whole):
     folder = shop(tmp_path / "things", program())
     with Loopback(0.002) as target, Loopback(0.002) as optimizer:

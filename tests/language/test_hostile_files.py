@@ -198,6 +198,7 @@ LARGE = {
 
 @POSIX
 @pytest.mark.parametrize("name", LARGE)
+@pytest.mark.quick_cases(8)
 def test_large_texts_take_linear_time(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_bytes((PROGRAM + LARGE[name] + "\n").encode())
     done = skillc("check", "a.skill", "--format", "concise", cwd=tmp_path, limit=True)
@@ -219,6 +220,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize("name", NESTED)
+@pytest.mark.quick_cases(4)
 def test_ten_thousand_levels(name: str, tmp_path: Path) -> None:
     (tmp_path / "a.skill").write_text(PROGRAM + NESTED[name], "utf-8")
     done = skillc("check", "a.skill", "--format", "concise", cwd=tmp_path, limit=os.name != "nt")

@@ -167,6 +167,7 @@ def pairs() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("one", "other"), pairs())
+@pytest.mark.quick_cases(60)
 def test_no_mistake_hides_another(one: str, other: str) -> None:
     both, first, second = broken(one, other), broken(one), broken(other)
     assert first is not None

@@ -46,6 +46,7 @@ def shown(plan):
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.quick_cases(4)
 def test_the_plan_is_the_same_up_to_the_name(path, tmp_path):
     shutil.copytree(
         path.parent, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("model", "*.npz", "making")

@@ -81,6 +81,7 @@ ONLY_OPENAI = {"used up"}
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(("name", "step", "kind", "requests", "booked"), FAULTS, ids=[fault[0] for fault in FAULTS])
+@pytest.mark.quick_cases(44)
 def test_each_fault_has_its_kind(
     monkeypatch: pytest.MonkeyPatch, protocol: str, name: str, step: Step, kind: str, requests: int, booked: str
 ) -> None:

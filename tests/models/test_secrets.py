@@ -110,7 +110,7 @@ def with_signs(server: FaultyServer, protocol: str) -> str:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.quick_cases(1)
+@pytest.mark.thorough
 def test_a_whole_compile_with_failures_of_all_kinds_leaves_no_secret(
     nursery: Nursery, tmp_path: Path, protocol: str
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_port_that_is_taken_while_the_server_starts_is_an_error(place, monkeyp
         assert not place.running()
 
 
+@pytest.mark.thorough
 def test_a_port_that_is_taken_between_the_check_and_the_bind_is_an_error(place, monkeypatch):
     # The foreign server is silent, so that only the failed bind shows it.
     monkeypatch.setattr("skillc.models.serving.server.is_free", lambda host, port: True)

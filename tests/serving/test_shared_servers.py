@@ -76,6 +76,7 @@ def test_serve_restarts_its_server_for_all_users(place):
     assert not place.running()
 
 
+@pytest.mark.thorough
 def test_a_user_that_comes_while_serve_restarts_waits_for_it(place, monkeypatch):
     monkeypatch.setenv("FAKE_SLOW_AGAIN", "2")
     place.program()
@@ -101,6 +102,7 @@ def test_one_user_restarts_a_kept_server_and_the_others_wait(place, monkeypatch)
     stop_all(place)
 
 
+@pytest.mark.thorough
 def test_serve_is_killed_while_it_restarts_and_one_user_takes_over(place, monkeypatch):
     monkeypatch.setenv("FAKE_SLOW_AGAIN", "2")
     place.program()
