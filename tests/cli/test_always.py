@@ -1,4 +1,4 @@
-"""`accept = always`, parents and merges from the command line."""
+"""`accept = always` from the command line."""
 
 import json
 
