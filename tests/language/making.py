@@ -243,7 +243,8 @@ def _settings_block(draw: st.DrawFn, settings: tuple[SettingKind, ...] | None, p
     found = draw(st.lists(st.sampled_from(settings), max_size=2)) if settings else []
     lines = [draw(_setting(each)) for each in found]
     if passes:
-        lines += [f"{draw(names())} = {draw(_bare_value(Form('plain')))}" for _ in range(draw(st.integers(0, 2)))]
+        literals = st.one_of(strings(), numbers(), st.sampled_from(["on", "off", "none"]))
+        lines += [f"{draw(names())} = {draw(literals)}" for _ in range(draw(st.integers(0, 2)))]
     return f" {{ {'; '.join(lines)} }}"
 
 
