@@ -1,4 +1,4 @@
-"""All generated pages: a template of prose for each, and the data that stands in it."""
+"""All generated pages: a template of prose for each, and the data that fills it."""
 
 from __future__ import annotations
 

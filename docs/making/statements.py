@@ -25,7 +25,7 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The block behind a value of a setting: how it is opened, and what stands in it."""
+    """The block behind a value of a setting: how it is opened, and its settings."""
 
     opened: str
     settings: tuple[Setting, ...]
@@ -94,7 +94,7 @@ def _shape(kind: Kind) -> str:
 
 def _notes(kind: Kind) -> Iterator[str]:
     places = [f"in the block of `{place}`" if place else "at the top of a file" for place in kind.within]
-    yield f"Stands {' or '.join(places)}{', once' if kind.once or kind.word == 'goal' else ''}."
+    yield f"Written {' or '.join(places)}{', once' if kind.once or kind.word == 'goal' else ''}."
     if kind.name == "optional":
         yield f"With a name it is one to be used elsewhere: `{kind.word} = lab.{kind.word}_name`."
     if kind.value:

@@ -24,7 +24,7 @@ _STDIN = Path("-")
 @click.command(epilog="Example: skillc check tickets.skill --format concise")
 @click.argument("paths", metavar="PROGRAMS...", nargs=-1, required=True, type=ProgramPath())
 @findings_options
-@click.option("--fix", is_flag=True, help="Apply the safe fixes, and report what is left.")
+@click.option("--fix", is_flag=True, help="Apply the safe fixes and report the remaining findings.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix: also apply fixes that may change a program's meaning.")
 @click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
 @click.option("--data", is_flag=True, help="Read the data too, and check the program against its examples.")

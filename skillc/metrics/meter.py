@@ -192,7 +192,7 @@ class _Evaluation:
         return score
 
     def _evaluate(self, term: Term, inner: list[_Value]) -> _Value:
-        """Evaluate a part of a metric from the values of its own parts."""
+        """Evaluate a part of a metric from the values of its parts."""
         match term:
             case Constant(value) | TextConstant(value):
                 return value

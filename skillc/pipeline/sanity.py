@@ -7,10 +7,10 @@ a broken stage, but never shows that the skill is good: the verdict is always `u
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
@@ -100,17 +100,8 @@ class _CountingOptimizer(Optimizer):
         self.answered = 0
         self.edits: list[ProposedEdit] = []
 
-    async def ask(
-        self,
-        kind: type[R],
-        messages: Messages,
-        *,
-        stage: str,
-        sample: tuple[int, ...],
-        check: Callable[[R], None] | None = None,
-        done: bool = True,
-    ) -> R | None:
-        reply = await super().ask(kind, messages, stage=stage, sample=sample, check=check, done=done)
+    async def ask(self, kind: type[R], messages: Messages, *, stage: str, **options: Any) -> R | None:
+        reply = await super().ask(kind, messages, stage=stage, **options)
         if stage == "reflect":
             self.asked += 1
             self.answered += reply is not None

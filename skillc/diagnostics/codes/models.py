@@ -1,4 +1,4 @@
-"""Codes SK6xx: models, and the commands and functions that can stand in for one."""
+"""Codes SK6xx: models, and the commands and functions that can replace one."""
 
 from __future__ import annotations
 

@@ -97,8 +97,8 @@ CODES: tuple[Code, ...] = (
     Code(
         112,
         "imported metric or gate without parameters",
-        "A metric reads the fields of its own file, and a gate the metrics of its own file. Only one with parameters "
-        "can be imported, because the program then supplies those values.",
+        "A metric reads the fields of the file that declares it, and a gate the metrics of that file. Only one with "
+        "parameters can be imported, because the program then supplies those values.",
         program(use=_USE, gate="lab.most"),
         _LAB,
         files={"lab.skill": "language 1\nmetric close = f1(answer)\ngate most = candidate.close >= incumbent.close\n"},
