@@ -75,10 +75,11 @@ class ForwardingObserver(Observer):
 
 
 def _forwarding(name: str) -> Callable[..., Any]:
-    return lambda self, *arguments: getattr(self._observer, name)(*arguments)
+    return lambda self, *arguments, **named: getattr(self._observer, name)(*arguments, **named)
 
 
-for _name in ("step", "candidates", "seen", "stage", "advance", "note", "decided", "completed", "stop_wanted"):
+# Every event of `Observer`, so that a new one is forwarded too instead of being ignored.
+for _name in [name for name in vars(Observer) if not name.startswith("_")]:
     setattr(ForwardingObserver, _name, _forwarding(_name))
 
 
