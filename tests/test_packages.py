@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Everything may import the leaves, and what comes before it in the order.
 LEAVES = {
     *("artifact_paths", "conflict", "errors", "fences", "files", "json_values", "outcomes"),
-    *("text", "tokens"),
+    *("processes", "text", "tokens"),
 }
 ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skillc.language.commands import json_path
 from skillc.models.backends.command import UnsupportedContent, prompt_text, system_text, user_text
-from skillc.models.backends.command_run import AnswerMissing, prepare, take
+from skillc.models.backends.command_answer import AnswerMissing, prepare, take
 from skillc.plan.schema import AnswerPlan
 
 NOWHERE = Path("/nowhere")

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from skillc.models import guard
-from skillc.models.backends.command_run import CommandResult, run
+from skillc.processes import guard
+from skillc.processes.command import CommandResult, run
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -133,7 +133,7 @@ def test_many_commands_at_once_get_their_own_output() -> None:
 KILLED = """
 import asyncio, signal, sys
 from pathlib import Path
-from skillc.models.backends.command_run import run
+from skillc.processes.command import run
 # Whoever runs the tests in the background may have had it ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 script = "trap '' TERM; setsid sh -c \\"trap '' TERM; sleep {token}; sleep {token}\\" & sleep {token}; sleep {token}"
@@ -158,8 +158,8 @@ def test_nothing_is_left_when_skillc_is_killed(number: signal.Signals) -> None:
 def test_a_guard_that_was_killed_is_replaced() -> None:
     token = f"76.{os.getpid()}"
     code = (
-        "import asyncio, os, signal, sys\nfrom pathlib import Path\nfrom skillc.models import guard\n"
-        "from skillc.models.backends.command_run import run\n"
+        "import asyncio, os, signal, sys\nfrom pathlib import Path\nfrom skillc.processes import guard\n"
+        "from skillc.processes.command import run\n"
         "def go(s):\n    words = ['sh', '-c', s]\n"
         "    return run(words, folder=Path('/'), environment=dict(os.environ), stdin=None, timeout=60)\n"
         "async def main():\n"

@@ -11,7 +11,6 @@ from model_plans import endpoint_of, model, plan_of
 
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
-from skillc.models import guard
 from skillc.models.client import Client
 from skillc.models.roles import resolve_roles
 from skillc.models.serving.interpreter import CPU_LOCK, find_interpreter
@@ -19,6 +18,7 @@ from skillc.models.serving.launch import command, environment, launch_of
 from skillc.models.serving.options import options_of
 from skillc.plan.digest import run_parts
 from skillc.plan.models import override_models
+from skillc.processes import guard
 
 NAME = "hosted_vllm/./models/tiny"
 

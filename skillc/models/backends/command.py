@@ -16,11 +16,12 @@ from typing import Any, NoReturn
 from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.language.commands import COMMANDS
-from skillc.models.backends.command_run import MOST_OUTPUT, AnswerMissing, CommandResult, prepare, run, take
+from skillc.models.backends.command_answer import AnswerMissing, prepare, take
 from skillc.models.calls import well_formed
 from skillc.models.endpoint import Backend, Endpoint, Transport, key_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
 from skillc.plan.schema import ExecPlan, ModelPlan
+from skillc.processes.command import MOST_OUTPUT, CommandResult, run
 
 _SYSTEM = frozenset({"system", "developer"})
 # Variables that every command gets: paths of programs and the user, language and time zone.

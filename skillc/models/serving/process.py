@@ -16,7 +16,7 @@ from typing import IO
 
 from skillc.errors import SkillcError
 from skillc.models.failures import scrub
-from skillc.models.guard import guard_command, is_dead, stat_of
+from skillc.processes.guard import guard_command, is_dead, stat_of
 
 if sys.platform != "win32":
     import fcntl

@@ -1,21 +1,16 @@
-"""One run of a command in its own session: bounded output, the end of all its processes, and its answer."""
+"""One run of a command in its own session: bounded output, bounded time, and the end of all its processes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
-import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skillc.json_values import as_text
-from skillc.models import guard
-from skillc.models.guard import GUARD, MARK
-from skillc.plan.schema import AnswerPlan
+from skillc.processes import guard
+from skillc.processes.guard import GUARD, MARK
 
 MOST_OUTPUT = 16 * 2**20
 """Bytes of output; a command that prints more is killed."""
@@ -25,7 +20,9 @@ _CHUNK = 65536
 # Seconds between checks whether a command has ended, and that another process may hold its output open.
 _POLL, _LINGER = 0.1, 0.5
 
-_End = Literal["ended", "timeout", "output"]
+End = Literal["ended", "timeout", "output", "memory", "processes", "disk"]
+Monitor = Callable[[int], Awaitable[End]]
+"""Watches the command with a process id for as long as it runs; returns only to have it killed, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +30,12 @@ class CommandResult:
     """The result of a command.
 
     Attributes:
-        why: it `ended`, or was killed at the `timeout` or because of too much `output`.
+        why: it `ended`, or was killed at the `timeout`, because of too much `output`, or by its monitor.
         status: exit status, negative for the signal that killed it.
         stderr: the end of its standard error.
     """
 
-    why: _End
+    why: End
     status: int
     stdout: bytes
     stderr: bytes
@@ -53,10 +50,12 @@ async def run(
     timeout: float,
     most: int = MOST_OUTPUT,
     grace: float = guard.GRACE,
+    monitor: Monitor | None = None,
 ) -> CommandResult:
     """Run a command; however the wait for it ends, none of its processes is left.
 
-    It gets no variables but `environment`, may print `most` bytes, and has `grace` seconds between SIGTERM and SIGKILL.
+    It gets no variables but `environment`, may print `most` bytes, and has `grace` seconds between SIGTERM and SIGKILL. Its
+    `monitor` may have it killed meanwhile.
     """
     mark = GUARD.mark()
     process = await asyncio.create_subprocess_exec(
@@ -69,13 +68,13 @@ async def run(
         start_new_session=True,
     )
     out, err = bytearray(), bytearray()
-    why: _End = "ended"
+    why: End = "ended"
     killed = True
     try:
         GUARD.watch(process.pid, mark)
         async with asyncio.timeout(timeout):
-            await _talk(process, stdin, out, err, most)
-        killed = False
+            why = await _first(_talk(process, stdin, out, err, most), monitor and monitor(process.pid))
+        killed = why != "ended"
     except TimeoutError:
         why = "timeout"
     except _OutputTooLarge:
@@ -87,6 +86,24 @@ async def run(
 
 class _OutputTooLarge(Exception):  # noqa: N818
     pass
+
+
+async def _first(talk: Coroutine[None, None, None], monitor: Awaitable[End] | None) -> End:
+    """Wait for the end of the command or for its monitor, whichever comes first."""
+    if monitor is None:
+        await talk
+        return "ended"
+    tasks = (asyncio.ensure_future(talk), asyncio.ensure_future(monitor))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if tasks[0].done():
+            tasks[0].result()
+            return "ended"
+        return tasks[1].result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _talk(
@@ -166,83 +183,3 @@ async def _uncancelled(work: Coroutine[None, None, None]) -> None:
     if cancelled is not None:
         raise cancelled
     task.result()
-
-
-class AnswerMissing(ValueError):  # noqa: N818
-    """The output of a command has no answer in the declared place, so it is malformed."""
-
-
-def prepare(answer: AnswerPlan, folder: Path) -> None:
-    """Date the answer's file of an earlier call to the epoch, so that it is not read as this call's."""
-    if answer.kind == "file" and (folder / answer.text).exists():
-        os.utime(folder / answer.text, ns=(0, 0))
-
-
-def take(answer: AnswerPlan, output: bytes, folder: Path) -> str:
-    """Return the answer, stripped, or empty if the command printed nothing; raise `AnswerMissing` if it has none."""
-    if answer.kind == "file":
-        return _decode(_read_file(folder, answer.text), f"the file `{answer.text}`").strip()
-    text = _decode(output, "the output").strip()
-    return _READERS[answer.kind](answer, text).strip() if text else ""
-
-
-def _decode(raw: bytes, what: str) -> str:
-    try:
-        return raw.decode()
-    except UnicodeDecodeError as problem:
-        raise AnswerMissing(f"{what} is not UTF-8 at byte {problem.start}") from None
-
-
-def _json(answer: AnswerPlan, text: str) -> str:
-    """The value at the path in the output, or in the last line that has one there."""
-    for part in (text, *reversed(text.splitlines())):
-        try:
-            value = json.loads(part)
-            for step in answer.path:
-                value = value[step]
-        except (ValueError, RecursionError, KeyError, IndexError, TypeError):
-            continue
-        if value is not None:
-            return as_text(value)
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in answer.path)
-    raise AnswerMissing(f"no JSON in the output has a value at `{path}`")
-
-
-def _after(answer: AnswerPlan, text: str) -> str:
-    _, found, rest = text.rpartition(answer.text)
-    if not found:
-        raise AnswerMissing(f"the output does not contain `{answer.text}`")
-    return rest
-
-
-def _match(answer: AnswerPlan, text: str) -> str:
-    last = None
-    for last in re.finditer(answer.text, text):  # noqa: B007
-        pass
-    found = last and last[last.re.groups]
-    if found is None:
-        raise AnswerMissing(f"nothing in the output matches `{answer.text}`")
-    return str(found)
-
-
-_READERS: Mapping[str, Callable[[AnswerPlan, str], str]] = {
-    "stdout": lambda answer, text: text,
-    "json": _json,
-    "after": _after,
-    "match": _match,
-}
-
-
-def _read_file(folder: Path, name: str) -> bytes:
-    path = folder / name
-    try:
-        if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
-            raise AnswerMissing(f"the command wrote no file `{name}` into its working folder")
-        stat = path.stat()
-        if stat.st_mtime_ns == 0:
-            raise AnswerMissing(f"the command did not write the file `{name}`; it is from an earlier call")
-        if stat.st_size > MOST_OUTPUT:
-            raise AnswerMissing(f"the file `{name}` is too large: {stat.st_size:,} bytes")
-        return path.read_bytes()
-    except OSError as problem:
-        raise AnswerMissing(f"the file `{name}` cannot be read: {problem.strerror}") from None

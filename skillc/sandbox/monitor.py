@@ -1,0 +1,134 @@
+"""Bounds on all processes of a command together, which the limits of the system set for one process only."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillc.processes.command import End, Monitor
+from skillc.sandbox.policy import Policy
+
+_POLL = 0.1
+"""Seconds between two looks at the processes; all monitors share them."""
+
+_DISK_POLL = 3
+"""Looks at the processes between two at the folders."""
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def monitor_of(policy: Policy) -> Monitor:
+    """Return a monitor that ends a command of this policy when it passes a limit."""
+    limits = policy.limits
+
+    async def watch(pid: int) -> End:
+        before = used_disk(policy.writable)
+        tree = ProcessTree(pid)
+        for look in range(2**63):
+            await asyncio.sleep(_POLL)
+            usage = tree.usage()
+            if usage.processes > limits.processes:
+                return "processes"
+            if usage.memory > limits.memory:
+                return "memory"
+            if look % _DISK_POLL == 0 and await asyncio.to_thread(used_disk, policy.writable) > before + limits.disk:
+                return "disk"
+        raise AssertionError
+
+    return watch
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Processes at a moment, and the bytes of memory that they hold together."""
+
+    processes: int
+    memory: int
+
+
+class ProcessTree:
+    """A process with its descendants, and whatever is in a namespace that one of them made."""
+
+    def __init__(self, pid: int) -> None:
+        self._known = {pid}
+        self._namespaces: set[str] = set()
+        self._own = _namespace(os.getpid())
+
+    def usage(self) -> Usage:
+        """Return what the processes use now."""
+        parents = _SNAPSHOT.parents()
+        self._known &= parents.keys()
+        while found := {
+            pid for pid, parent in parents.items() if pid not in self._known and self._belongs(pid, parent)
+        }:
+            self._known |= found
+            self._namespaces |= {_namespace(pid) for pid in found} - {self._own, ""}
+        return Usage(len(self._known), sum(map(_memory, self._known)))
+
+    def _belongs(self, pid: int, parent: int) -> bool:
+        # An orphan's parent is the first process of its namespace, or one that adopts orphans.
+        return parent in self._known or (parent <= 1 and _namespace(pid) in self._namespaces)
+
+
+class _Snapshot:
+    """The parent of each process, read at most once in each half of `_POLL`, however many monitors ask."""
+
+    def __init__(self) -> None:
+        self._read_at = -math.inf
+        self._parents: dict[int, int] = {}
+
+    def parents(self) -> dict[int, int]:
+        if time.monotonic() - self._read_at > _POLL / 2:
+            self._parents = dict(_parents())
+            self._read_at = time.monotonic()
+        return self._parents
+
+
+_SNAPSHOT = _Snapshot()
+
+
+def used_disk(folders: Sequence[Path]) -> int:
+    """Return the bytes of the files below folders; links are not followed."""
+    total, waiting = 0, [str(folder) for folder in folders]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+        except OSError:
+            # It was removed meanwhile, or its owner closed it to us.
+            continue
+    return total
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    for name in os.listdir("/proc"):  # noqa: PTH208
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                    yield int(name), int(file.read().rpartition(b")")[2].split()[1])
+            except (OSError, IndexError, ValueError):
+                continue
+
+
+def _namespace(pid: int) -> str:
+    try:
+        return os.readlink(f"/proc/{pid}/ns/pid")  # noqa: PTH115
+    except OSError:
+        return ""
+
+
+def _memory(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, IndexError, ValueError):
+        return 0

@@ -1,0 +1,122 @@
+"""Finds out which sandbox works on this machine, and runs commands in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from skillc.errors import SkillcError
+from skillc.processes.command import CommandResult
+from skillc.processes.command import run as run_command
+from skillc.sandbox import bubblewrap
+from skillc.sandbox.monitor import monitor_of
+from skillc.sandbox.policy import WORK, Kind, Policy
+
+# In the order of preference.
+_SANDBOXES: tuple[Kind, ...] = ("bubblewrap", "landlock")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", *bubblewrap.ETC)
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/self")
+_PROBE_SECONDS = 20
+
+
+def choose(declared: Kind | None = None) -> Kind:
+    """Return the declared sandbox, or the best one that works on this machine.
+
+    Raises:
+        SkillcError: it does not work here, or none does.
+    """
+    if declared == "unsafe":
+        return declared
+    problems = {kind: problem_of(kind) for kind in ([declared] if declared else _SANDBOXES)}
+    found = next((kind for kind, problem in problems.items() if problem is None), None)
+    if found is None:
+        why = "; ".join(f"{kind}: {problem}" for kind, problem in problems.items())
+        raise SkillcError(
+            f"no sandbox works on this machine ({why})",
+            hint="install bubblewrap, or declare `sandbox = unsafe` to run commands with your own rights",
+        )
+    return found
+
+
+@cache
+def problem_of(kind: Kind) -> str | None:
+    """Run a program in a sandbox and return why it does not work here, None if it does."""
+    if kind == "bubblewrap" and not bubblewrap.is_installed():
+        return "`bwrap` or `prlimit` is not installed"
+    if kind == "landlock" and importlib.util.find_spec("sandlock") is None:
+        return "`sandlock` is not installed"
+    with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
+        line = _command_line(kind, Policy(Path(folder).resolve()), ["/usr/bin/env", "true"], {"PATH": "/usr/bin:/bin"})
+        try:
+            done = subprocess.run(line, cwd=folder, capture_output=True, timeout=_PROBE_SECONDS, check=False)
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            return str(problem)
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else f"status {done.returncode}"
+
+
+def work_folder(kind: Kind, policy: Policy) -> str:
+    """Return the path at which a command sees its work folder."""
+    return WORK if kind == "bubblewrap" else str(policy.folder)
+
+
+async def run(
+    kind: Kind, policy: Policy, command: Sequence[str], *, environment: Mapping[str, str], stdin: bytes | None = None
+) -> CommandResult:
+    """Run a command under a policy; however it ends, none of its processes is left.
+
+    Args:
+        kind: a sandbox that `choose` returned.
+        policy: what the command may do.
+        command: the program and its arguments.
+        environment: all variables of the command.
+        stdin: its standard input, None for none.
+
+    Returns:
+        The result, in whose output the work folder is `WORK`.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    result = await run_command(
+        _command_line(kind, policy, command, environment),
+        folder=policy.folder,
+        environment=environment,
+        stdin=stdin,
+        timeout=policy.limits.time,
+        most=policy.limits.output,
+        grace=0.0,
+        monitor=monitor_of(policy),
+    )
+    if kind == "bubblewrap":
+        return result
+    own, shown = str(policy.folder).encode(), WORK.encode()
+    stdout, stderr = (output.replace(own, shown) for output in (result.stdout, result.stderr))
+    return CommandResult(result.why, result.status, stdout, stderr)
+
+
+def _command_line(kind: Kind, policy: Policy, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+    if kind == "bubblewrap":
+        return bubblewrap.command_line(policy, command, environment)
+    if kind == "landlock":
+        rights = {
+            "folder": str(policy.folder),
+            "writable": [*map(str, policy.writable), "/dev/null"],
+            "readable": [
+                *(path for path in (*_SYSTEM, *_DEVICES) if Path(path).exists()),
+                *(str(mount.source) for mount in policy.mounts),
+            ],
+            "memory": policy.limits.memory,
+            "processes": policy.limits.processes,
+        }
+        script = str(Path(__file__).with_name("confined.py"))
+        return [sys.executable, "-I", script, json.dumps(rights), *command]
+    return list(command)

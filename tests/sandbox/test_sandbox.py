@@ -1,0 +1,272 @@
+"""What code in a sandbox cannot do: each attack is tried in each sandbox that works on this machine."""
+
+import asyncio
+import os
+import socket
+import sys
+import textwrap
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from skillc.errors import SkillcError
+from skillc.sandbox import run as sandboxes
+from skillc.sandbox.monitor import used_disk
+from skillc.sandbox.policy import Limits, Mount, Policy
+from skillc.sandbox.run import choose, problem_of, run, work_folder
+
+SECRET = "planted-4711"
+MIB = 2**20
+LIMITS = Limits(time=20, memory=300 * MIB, processes=20, file_size=20 * MIB, disk=60 * MIB)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def kind(request):
+    problem = problem_of(request.param)
+    if problem:
+        pytest.skip(f"{request.param}: {problem}")
+    return request.param
+
+
+@pytest.fixture
+def outside(tmp_path):
+    (tmp_path / "secret.txt").write_text(SECRET)
+    return tmp_path
+
+
+@pytest.fixture
+def work(tmp_path):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+PYTHON = tuple(Mount(Path(prefix)) for prefix in {sys.prefix, sys.base_prefix} if not prefix.startswith("/usr"))
+
+
+def python(kind, work, code, *arguments, limits=LIMITS, mounts=(), **environment):
+    policy = Policy(work, (*PYTHON, *mounts), limits=limits)
+    command = [os.path.realpath(sys.executable), "-I", "-S", "-c", textwrap.dedent(code), *map(str, arguments)]
+    return asyncio.run(run(kind, policy, command, environment={"PATH": "/usr/bin:/bin", **environment}))
+
+
+def test_a_command_runs_in_its_folder_and_what_it_writes_there_stays(kind, work):
+    result = python(kind, work, "import os; open('made', 'w').write('x'); print(os.getcwd())")
+    assert (result.why, result.status) == ("ended", 0), result.stderr
+    assert result.stdout.decode().strip() == "/work"
+    assert (work / "made").read_text() == "x"
+
+
+def test_standard_input_and_the_given_variables_arrive_and_no_others(kind, work, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    policy = Policy(work, PYTHON, limits=LIMITS)
+    code = "import os, sys; print(sys.stdin.read(), dict(os.environ))"
+    command = [os.path.realpath(sys.executable), "-I", "-S", "-c", code]
+    result = asyncio.run(run(kind, policy, command, environment={"GIVEN": "1"}, stdin=b"asked"))
+    assert b"asked" in result.stdout
+    assert b"'GIVEN': '1'" in result.stdout
+    assert SECRET.encode() not in result.stdout
+
+
+def test_a_secret_outside_cannot_be_read_directly_by_a_link_or_through_another_process(kind, outside, work):
+    (work / "link").symlink_to(outside / "secret.txt")
+    code = """
+        import os, sys
+        secret, pid = sys.argv[1:]
+        for path in (secret, "link", "../secret.txt", f"/proc/{pid}/environ", f"/proc/{pid}/root{secret}", "/proc/1/environ"):
+            try:
+                print(path, open(path, "rb").read())
+            except OSError as problem:
+                print(path, type(problem).__name__)
+    """
+    os.environ["PLANTED"] = SECRET
+    try:
+        result = python(kind, work, code, outside / "secret.txt", os.getpid())
+    finally:
+        del os.environ["PLANTED"]
+    assert result.status == 0, result.stderr
+    assert SECRET.encode() not in result.stdout
+
+
+@contextmanager
+def listening(family):
+    with socket.socket(socket.AF_INET, family) as server:
+        server.bind(("127.0.0.1", 0))
+        if family == socket.SOCK_STREAM:
+            server.listen()
+        server.settimeout(0.2)
+        yield server
+
+
+@pytest.mark.parametrize("family", [socket.SOCK_STREAM, socket.SOCK_DGRAM], ids=["tcp", "udp"])
+def test_no_socket_reaches_this_machine(kind, work, family):
+    code = """
+        import socket, sys
+        try:
+            s = socket.socket(socket.AF_INET, int(sys.argv[1]))
+            s.settimeout(1)
+            s.connect(("127.0.0.1", int(sys.argv[2])))
+            s.send(b"out")
+            print("sent")
+        except OSError as problem:
+            print("refused", problem)
+    """
+    with listening(family) as server:
+        result = python(kind, work, code, int(family), server.getsockname()[1])
+        with pytest.raises(TimeoutError):
+            server.recvfrom(9) if family == socket.SOCK_DGRAM else server.accept()
+    assert result.status == 0, result.stderr
+    if family == socket.SOCK_STREAM:
+        assert b"refused" in result.stdout
+
+
+def test_a_command_that_forks_without_end_is_killed(kind, work):
+    code = """
+        import os, time
+        while True:
+            try:
+                if os.fork() == 0:
+                    time.sleep(60)
+                    os._exit(0)
+            except OSError:
+                time.sleep(0.01)
+    """
+    begun = time.monotonic()
+    result = python(kind, work, code, limits=Limits(time=4, memory=2**30, processes=20))
+    assert result.why in {"processes", "timeout"}
+    assert time.monotonic() - begun < 15
+
+
+def test_memory_is_bounded_over_all_processes(kind, work):
+    code = """
+        import os, sys, time
+        for _ in range(8):
+            if os.fork() == 0:
+                held = b"x" * (100 * 2**20)
+                time.sleep(2)
+                os._exit(0)
+        sys.exit(any(os.wait()[1] for _ in range(8)))
+    """
+    result = python(kind, work, code)
+    assert result.why == "memory" or (result.why, bool(result.status)) == ("ended", True)
+
+
+def test_the_disk_cannot_be_filled(kind, work):
+    code = """
+        import time
+        for i in range(200):
+            with open(f"f{i}", "wb") as file:
+                file.write(b"x" * (10 * 2**20))
+            time.sleep(0.01)
+    """
+    result = python(kind, work, code)
+    assert result.why == "disk"
+    assert used_disk([work]) < 1500 * MIB
+
+
+def test_one_file_cannot_grow_past_its_limit(kind, work):
+    if kind != "bubblewrap":
+        pytest.skip("only with prlimit")
+    python(kind, work, "open('big', 'wb').write(b'x' * (40 * 2**20))")
+    assert (work / "big").stat().st_size <= LIMITS.file_size
+
+
+def test_nothing_outlives_the_command(kind, work):
+    code = """
+        import os, signal, time
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                while True:
+                    open("alive", "w").write(str(time.time()))
+                    time.sleep(0.02)
+            os._exit(0)
+        time.sleep(0.3)
+    """
+    result = python(kind, work, code)
+    assert result.why == "ended"
+    time.sleep(0.2)
+    last = (work / "alive").read_text()
+    time.sleep(0.3)
+    assert (work / "alive").read_text() == last
+
+
+def test_the_time_ends_a_command_that_ignores_signals(kind, work):
+    code = """
+        import signal, time
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        time.sleep(60)
+    """
+    begun = time.monotonic()
+    assert python(kind, work, code, limits=Limits(time=1)).why == "timeout"
+    assert time.monotonic() - begun < 10
+
+
+def test_nothing_is_written_through_links_or_over_what_is_mounted(kind, outside, work):
+    (work / "link").symlink_to(outside / "secret.txt")
+    (work / "folder").symlink_to(outside)
+    shared = outside / "shared"
+    shared.mkdir()
+    (shared / "file").write_text("kept")
+    code = """
+        import os, sys
+        for path in ("link", "folder/new", "../new", sys.argv[1] + "/file", "/usr/new", "/etc/new"):
+            try:
+                open(path, "w").write("changed")
+            except OSError as problem:
+                print(path, type(problem).__name__)
+        try:
+            os.link(sys.argv[1] + "/file", "hard")
+            open("hard", "w").write("changed")
+        except OSError:
+            pass
+    """
+    result = python(kind, work, code, shared, mounts=(Mount(shared),))
+    assert result.status == 0, result.stderr
+    assert (outside / "secret.txt").read_text() == SECRET
+    assert (shared / "file").read_text() == "kept"
+    assert not (outside / "new").exists()
+    assert not Path("/usr/new").exists()
+    assert not Path("/etc/new").exists()
+
+
+def test_a_writable_mount_is_written_and_keeps_its_place(kind, outside, work):
+    home = outside / "home"
+    home.mkdir()
+    target = "/home/agent" if kind == "bubblewrap" else str(home)
+    result = python(
+        kind, work, "import sys; open(sys.argv[1] + '/x', 'w').write('1')", target, mounts=(Mount(home, target, True),)
+    )
+    assert result.status == 0, result.stderr
+    assert (home / "x").read_text() == "1"
+
+
+def test_the_path_of_the_folder_is_not_in_what_is_printed(kind, work):
+    result = python(kind, work, "import os, sys; print(os.path.abspath('a')); sys.exit(os.path.abspath('b'))")
+    assert str(work).encode() not in result.stdout + result.stderr
+    assert result.stdout == b"/work/a\n"
+    assert b"/work/b" in result.stderr
+
+
+def test_output_without_end_is_cut(kind, work):
+    result = python(kind, work, "while True: print('x' * 9999)", limits=Limits(time=20, output=MIB))
+    assert result.why == "output"
+    assert len(result.stdout) <= MIB
+
+
+def test_the_best_sandbox_is_chosen_and_a_missing_one_is_refused_with_the_fix(monkeypatch):
+    monkeypatch.setattr(sandboxes, "problem_of", {"bubblewrap": "no `bwrap`", "landlock": None}.get)
+    assert choose() == "landlock"
+    with pytest.raises(SkillcError, match="no sandbox works on this machine \\(bubblewrap: no `bwrap`\\)") as refused:
+        choose("bubblewrap")
+    assert "sandbox = unsafe" in refused.value.hint
+    assert choose("unsafe") == "unsafe"
+
+
+def test_without_a_sandbox_limits_still_end_a_command(work):
+    assert python("unsafe", work, "import time; time.sleep(60)", limits=Limits(time=0.5)).why == "timeout"
+    assert work_folder("unsafe", Policy(work)) == str(work)
