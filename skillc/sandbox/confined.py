@@ -23,6 +23,7 @@ def main() -> int:
         cwd=policy["folder"],
         max_memory=policy["memory"],
         max_processes=policy["processes"],
+        net_allow=policy["hosts"],
     )
     return int(sandbox.run_interactive(sys.argv[2:]))
 

@@ -7,7 +7,9 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -15,14 +17,16 @@ from skillc.errors import SkillcError
 from skillc.processes.command import CommandResult
 from skillc.processes.command import run as run_command
 from skillc.sandbox import bubblewrap
+from skillc.sandbox.hosts import gateway, loopback_ports, proxy_environment, proxy_port
 from skillc.sandbox.monitor import monitor_of
-from skillc.sandbox.policy import WORK, Kind, Policy
+from skillc.sandbox.policy import WORK, Kind, Mount, Policy
 
 # In the order of preference.
 _SANDBOXES: tuple[Kind, ...] = ("bubblewrap", "landlock")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", *bubblewrap.ETC)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/self")
 _PROBE_SECONDS = 20
+_INSIDE = "/run/skillc"
 
 
 def choose(declared: Kind | None = None) -> Kind:
@@ -86,21 +90,46 @@ async def run(
     Raises:
         OSError: it cannot be started.
     """
-    result = await run_command(
-        _command_line(kind, policy, command, environment),
-        folder=policy.folder,
-        environment=environment,
-        stdin=stdin,
-        timeout=policy.limits.time,
-        most=policy.limits.output,
-        grace=0.0,
-        monitor=monitor_of(policy),
-    )
+    async with _reaching_hosts(kind, policy, command, environment) as (policy, command, environment):
+        result = await run_command(
+            _command_line(kind, policy, command, environment),
+            folder=policy.folder,
+            environment=environment,
+            stdin=stdin,
+            timeout=policy.limits.time,
+            most=policy.limits.output,
+            grace=0.0,
+            monitor=monitor_of(policy),
+        )
     if kind == "bubblewrap":
         return result
     own, shown = str(policy.folder).encode(), WORK.encode()
     stdout, stderr = (output.replace(own, shown) for output in (result.stdout, result.stderr))
     return CommandResult(result.why, result.status, stdout, stderr)
+
+
+@asynccontextmanager
+async def _reaching_hosts(
+    kind: Kind, policy: Policy, command: Sequence[str], environment: Mapping[str, str]
+) -> AsyncIterator[tuple[Policy, Sequence[str], Mapping[str, str]]]:
+    """Give a command in a namespace without a network the addresses of its policy."""
+    if kind != "bubblewrap" or not policy.hosts:
+        yield policy, command, environment
+        return
+    interpreter = Path(sys.executable).resolve()
+    async with gateway(policy.hosts) as socket:
+        mounts = (
+            Mount(Path(__file__).with_name("forward.py"), f"{_INSIDE}/forward.py"),
+            Mount(socket, f"{_INSIDE}/hosts", writable=True),
+            *([] if interpreter.is_relative_to("/usr") else [Mount(Path(sys.base_prefix).resolve())]),
+        )
+        start = [str(interpreter), "-I", "-S", f"{_INSIDE}/forward.py", f"{_INSIDE}/hosts"]
+        ports = ",".join(map(str, loopback_ports(policy.hosts)))
+        yield (
+            replace(policy, mounts=(*policy.mounts, *mounts)),
+            [*start, str(proxy_port(policy.hosts)), ports, *command],
+            {**environment, **proxy_environment(policy.hosts)},
+        )
 
 
 def _command_line(kind: Kind, policy: Policy, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
@@ -116,6 +145,7 @@ def _command_line(kind: Kind, policy: Policy, command: Sequence[str], environmen
             ],
             "memory": policy.limits.memory,
             "processes": policy.limits.processes,
+            "hosts": list(policy.hosts),
         }
         script = str(Path(__file__).with_name("confined.py"))
         return [sys.executable, "-I", script, json.dumps(rights), *command]

@@ -5,14 +5,17 @@ import os
 import socket
 import sys
 import textwrap
+import threading
 import time
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from skillc.errors import SkillcError
 from skillc.sandbox import run as sandboxes
+from skillc.sandbox.hosts import gateway
 from skillc.sandbox.monitor import used_disk
 from skillc.sandbox.policy import Limits, Mount, Policy
 from skillc.sandbox.run import choose, problem_of, run, work_folder
@@ -46,8 +49,8 @@ def work(tmp_path):
 PYTHON = tuple(Mount(Path(prefix)) for prefix in {sys.prefix, sys.base_prefix} if not prefix.startswith("/usr"))
 
 
-def python(kind, work, code, *arguments, limits=LIMITS, mounts=(), **environment):
-    policy = Policy(work, (*PYTHON, *mounts), limits=limits)
+def python(kind, work, code, *arguments, limits=LIMITS, mounts=(), hosts=(), **environment):
+    policy = Policy(work, (*PYTHON, *mounts), hosts, limits)
     command = [os.path.realpath(sys.executable), "-I", "-S", "-c", textwrap.dedent(code), *map(str, arguments)]
     return asyncio.run(run(kind, policy, command, environment={"PATH": "/usr/bin:/bin", **environment}))
 
@@ -75,7 +78,8 @@ def test_a_secret_outside_cannot_be_read_directly_by_a_link_or_through_another_p
     code = """
         import os, sys
         secret, pid = sys.argv[1:]
-        for path in (secret, "link", "../secret.txt", f"/proc/{pid}/environ", f"/proc/{pid}/root{secret}", "/proc/1/environ"):
+        other = f"/proc/{pid}"
+        for path in (secret, "link", "../secret.txt", f"{other}/environ", f"{other}/root{secret}", "/proc/1/environ"):
             try:
                 print(path, open(path, "rb").read())
             except OSError as problem:
@@ -270,3 +274,72 @@ def test_the_best_sandbox_is_chosen_and_a_missing_one_is_refused_with_the_fix(mo
 def test_without_a_sandbox_limits_still_end_a_command(work):
     assert python("unsafe", work, "import time; time.sleep(60)", limits=Limits(time=0.5)).why == "timeout"
     assert work_folder("unsafe", Policy(work)) == str(work)
+
+
+@contextmanager
+def web(text):
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+GET = """
+    import sys, urllib.request
+    for url in sys.argv[1:]:
+        try:
+            print(urllib.request.urlopen(url, timeout=5).read().decode())
+        except OSError as problem:
+            print("refused", problem)
+"""
+
+
+def test_a_declared_address_is_reached_and_no_other(kind, work):
+    with web(b"hello") as open_port, web(b"hidden") as closed_port:
+        urls = [f"http://127.0.0.1:{port}/" for port in (open_port, closed_port)]
+        result = python(kind, work, GET, *urls, hosts=(f"127.0.0.1:{open_port}",))
+    assert result.status == 0, result.stderr
+    lines = result.stdout.decode().splitlines()
+    assert lines[0] == "hello"
+    assert lines[1].startswith("refused")
+
+
+def test_the_proxy_connects_to_declared_addresses_only(work):
+    async def ask(hosts, *requests):
+        answers = []
+        async with gateway(hosts) as socket_path:
+            for request in requests:
+                reader, writer = await asyncio.open_unix_connection(socket_path)
+                writer.write(request)
+                writer.write_eof()
+                answers.append(await asyncio.wait_for(reader.read(), 10))
+                writer.close()
+        return answers
+
+    with web(b"hello") as port:
+        own = f"127.0.0.1:{port}"
+        answers = asyncio.run(
+            ask(
+                [own],
+                f"GET http://{own}/x HTTP/1.1\r\nHost: {own}\r\n\r\n".encode(),
+                f"CONNECT localhost:{port} HTTP/1.1\r\n\r\nGET / HTTP/1.0\r\n\r\n".encode(),
+                f"CONNECT 127.0.0.1:{port + 1} HTTP/1.1\r\n\r\n".encode(),
+                b"CONNECT example.org:443 HTTP/1.1\r\n\r\n",
+                b"nonsense\r\n\r\n",
+            )
+        )
+    assert answers[0].endswith(b"hello")
+    assert answers[1].startswith(b"HTTP/1.1 200 OK")
+    assert answers[1].endswith(b"hello")
+    assert [answer.split(b" ")[1] for answer in answers[2:4]] == [b"403", b"403"]
+    assert answers[4] == b""
