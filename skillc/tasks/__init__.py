@@ -1,0 +1,1 @@
+"""Rollouts in the places where a skill is used."""

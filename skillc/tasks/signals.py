@@ -1,0 +1,70 @@
+"""Signs in a trajectory that explain a failure, found without a model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from skillc.tasks.trajectory import Observation, ToolCall, Trajectory
+from skillc.text import counted, shown
+
+_REPEATS = 3
+_MOST_SHOWN = 80
+
+
+def signals(trajectory: Trajectory, *, forbidden: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return what stands out in a trajectory, each as one sentence for the optimizer.
+
+    Args:
+        trajectory: the steps of a rollout.
+        forbidden: names that no tool may search for, such as that of the benchmark.
+    """
+    return (*_limits(trajectory), *_failures(trajectory), *_repeats(trajectory), *_searches(trajectory, forbidden))
+
+
+def _limits(trajectory: Trajectory) -> Iterable[str]:
+    if trajectory.outcome == "turns":
+        yield f"it reached its limit of turns, {trajectory.turns}"
+    if trajectory.outcome == "time":
+        yield "it reached its limit of time"
+
+
+def _failures(trajectory: Trajectory) -> Iterable[str]:
+    """Yield each tool that failed, with how often and its last error."""
+    failed: Counter[str] = Counter()
+    errors: dict[str, str] = {}
+    calls: Counter[str] = Counter()
+    tool = ""
+    for step in trajectory.steps:
+        if isinstance(step, ToolCall):
+            tool = step.tool
+            calls[tool] += 1
+        elif isinstance(step, Observation) and step.failed:
+            failed[tool] += 1
+            errors[tool] = step.text
+    for name, number in failed.items():
+        of = f"{number} of {counted(calls[name], 'call')}" if calls[name] else counted(number, "time")
+        yield f"`{name}` failed, {of}: {shown(errors[name], _MOST_SHOWN)}"
+
+
+def _repeats(trajectory: Trajectory) -> Iterable[str]:
+    """Yield each action that was repeated in a row with the same arguments."""
+    run, last = 0, None
+    found: dict[str, int] = {}
+    for call in trajectory.calls():
+        run = run + 1 if call == last else 1
+        last = call
+        if run >= _REPEATS:
+            found[call.tool] = max(run, found.get(call.tool, 0))
+    for tool, number in found.items():
+        yield f"`{tool}` was called {number} times in a row with the same arguments"
+
+
+def _searches(trajectory: Trajectory, forbidden: Sequence[str]) -> Iterable[str]:
+    """Yield each forbidden name that stands in the arguments of a call."""
+    for name in forbidden:
+        pattern = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
+        tools = {call.tool for call in trajectory.calls() if pattern.search(str(call.arguments))}
+        for tool in sorted(tools):
+            yield f"`{tool}` was asked for `{name}`, where the answers are published"

@@ -1,0 +1,200 @@
+"""What happened in one rollout, in one form for every kind: messages, tool calls, observations and changed files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from skillc.json_values import JsonObject
+from skillc.tokens import count_tokens
+
+Outcome = Literal["finished", "turns", "time", "failed"]
+"""How a rollout ended: by itself, at its limit of turns or time, or by a failure of what it ran in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A text of the model, or of the user that it talks to."""
+
+    text: str
+    role: Literal["assistant", "user"] = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, an action in an environment, or a command."""
+
+    tool: str
+    arguments: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a tool or an environment answered; `failed` if it was an error."""
+
+    text: str
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file of the workspace that the rollout changed; its text is None where it is no UTF-8 or too large."""
+
+    path: str
+    change: Literal["added", "changed", "removed"]
+    text: str | None = None
+
+
+Step: TypeAlias = Message | ToolCall | Observation | FileChange
+_KINDS: Mapping[str, type[Any]] = MappingProxyType(
+    {"message": Message, "call": ToolCall, "observation": Observation, "file": FileChange}
+)
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """The steps of one rollout, in order, and how it ended.
+
+    Attributes:
+        turns: calls of the model, or turns that an agent reports.
+        seconds: wall time. No prompt shows it, since it differs between runs of the same calls.
+    """
+
+    steps: tuple[Step, ...]
+    outcome: Outcome = "finished"
+    turns: int = 1
+    seconds: float = 0.0
+
+    @property
+    def reply(self) -> str:
+        """The last message of the model; empty if it wrote none."""
+        texts = (step.text for step in reversed(self.steps) if isinstance(step, Message) and step.role == "assistant")
+        return next(texts, "")
+
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Return the calls of tools, in order."""
+        return tuple(step for step in self.steps if isinstance(step, ToolCall))
+
+    def to_json(self) -> JsonObject:
+        """Return the form of records and reports."""
+        steps: list[Any] = [[_NAMES[type(step)], *_values(step)] for step in self.steps]
+        return {"steps": steps, "outcome": self.outcome, "turns": self.turns, "seconds": self.seconds}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Trajectory:
+        """Read what `to_json` returned."""
+        steps = tuple(_KINDS[kind](*values) for kind, *values in value["steps"])
+        return cls(steps, value["outcome"], value["turns"], value["seconds"])
+
+
+def _values(step: Step) -> list[Any]:
+    return [getattr(step, name) for name in step.__dataclass_fields__]
+
+
+# ---- as an optimizer reads it ----------------------------------------------------------------------
+
+
+def render(trajectory: Trajectory, limit: int | None) -> str:
+    """Return the steps as text of at most `limit` tokens; all of it with None.
+
+    If it is too long, the decisive steps get the space first: the last one, failed observations with their calls, then
+    the others from the end. A step that does not fit whole is shortened, and steps left out are counted.
+    """
+    texts = [_text(step) for step in trajectory.steps]
+    if limit is None or sum(map(count_tokens, texts)) <= limit:
+        return "\n".join(texts)
+    kept: dict[int, str] = {}
+    left = limit
+    for i in _by_weight(trajectory.steps):
+        size = count_tokens(texts[i])
+        if size > max(left, 0) and left < _WORTH_SHOWING:
+            continue
+        text = (
+            texts[i]
+            if size <= min(left, max(limit // 2, _WORTH_SHOWING))
+            else _shortened(texts[i], min(left, limit // 2))
+        )
+        kept[i] = text
+        left -= count_tokens(text)
+    return "\n".join(_with_gaps(kept, len(texts)))
+
+
+_WORTH_SHOWING = 20
+"""Tokens below which a part of a step says nothing."""
+
+
+def _text(step: Step) -> str:
+    match step:
+        case Message(text, role):
+            return text if role == "assistant" else f"[user] {text}"
+        case ToolCall(tool, arguments):
+            return f"[call] {tool} {json.dumps(arguments, ensure_ascii=False)}" if arguments else f"[call] {tool}"
+        case Observation(text, failed):
+            return f"[{'error' if failed else 'result'}] {text}"
+        case FileChange(path, change, text):
+            return f"[file {change}] {path}" + (f"\n{text}" if text is not None else "")
+
+
+def _by_weight(steps: Sequence[Step]) -> Iterable[int]:
+    """Yield the numbers of the steps, the decisive first."""
+    failed = {i for i, step in enumerate(steps) if isinstance(step, Observation) and step.failed}
+    causes = {i - 1 for i in failed if i and isinstance(steps[i - 1], ToolCall)}
+    last = len(steps) - 1
+    yield last
+    for group in (failed | causes, set(range(last)) - failed - causes):
+        yield from sorted(group - {last}, reverse=True)
+
+
+def _shortened(text: str, limit: int) -> str:
+    """Return the beginning and the end of a text, in at most `limit` tokens."""
+    words = text.split(" ")
+    low, high = 0, len(words)
+    while low < high:
+        half = (low + high + 1) // 2
+        if count_tokens(_around(words, half)) <= limit:
+            low = half
+        else:
+            high = half - 1
+    return _around(words, low)
+
+
+def _around(words: Sequence[str], count: int) -> str:
+    begin = (count + 1) // 2
+    end = count - begin
+    return " ".join([*words[:begin], "[…]", *(words[-end:] if end else [])])
+
+
+def _with_gaps(kept: Mapping[int, str], total: int) -> Iterable[str]:
+    missing = 0
+    for i in range(total):
+        if i in kept:
+            if missing:
+                yield f"[{missing} steps left out]"
+            missing = 0
+            yield kept[i]
+        else:
+            missing += 1
+    if missing:
+        yield f"[{missing} steps left out]"
+
+
+# ---- without secrets ------------------------------------------------------------------------------
+
+
+def redacted(trajectory: Trajectory, hide: Any) -> Trajectory:
+    """Return the trajectory with `hide` applied to every text in it, arguments of tools included."""
+    return replace(trajectory, steps=tuple(_redacted(step, hide) for step in trajectory.steps))
+
+
+def _redacted(step: Step, hide: Any) -> Step:
+    match step:
+        case ToolCall(tool, arguments):
+            return ToolCall(hide(tool), json.loads(hide(json.dumps(arguments, ensure_ascii=False))))
+        case FileChange(path, change, text):
+            return FileChange(hide(path), change, hide(text) if text is not None else None)
+        case _:
+            return replace(step, text=hide(step.text))
