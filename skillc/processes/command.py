@@ -54,8 +54,8 @@ async def run(
 ) -> CommandResult:
     """Run a command; however the wait for it ends, none of its processes is left.
 
-    It gets no variables but `environment`, may print `most` bytes, and has `grace` seconds between SIGTERM and SIGKILL. Its
-    `monitor` may have it killed meanwhile.
+    It gets no variables but `environment`, may print `most` bytes, and has `grace` seconds between SIGTERM and SIGKILL.
+    Its `monitor` may have it killed meanwhile.
     """
     mark = GUARD.mark()
     process = await asyncio.create_subprocess_exec(
