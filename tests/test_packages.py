@@ -11,11 +11,23 @@ ROOT = Path(__file__).resolve().parents[1]
 # Everything may import the leaves, and what comes before it in the order.
 LEAVES = {
     *("artifact_paths", "conflict", "errors", "fences", "files", "json_values", "outcomes"),
-    *("processes", "text", "tokens"),
+    *("processes", "text", "tokens", "trajectories"),
 }
 ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),
-    *("store", "models", "metrics", "program", "optimize", "lint", "frontend", "run", "artifacts", "teleprompter"),
+    *(
+        "store",
+        "sandbox",
+        "models",
+        "metrics",
+        "program",
+        "optimize",
+        "lint",
+        "frontend",
+        "run",
+        "artifacts",
+        "teleprompter",
+    ),
     *("versions", "doctor", "pipeline", "evaluate", "code_pages", "importer", "pygments_lexer", "lsp", "cli"),
 )
 # The parser reports what it finds, and a diagnostic points into a source.

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from skillc.tasks.trajectory import Observation, ToolCall, Trajectory
 from skillc.text import counted, shown
+from skillc.trajectories.trajectory import Observation, ToolCall, Trajectory
 
 _REPEATS = 3
 _MOST_SHOWN = 80

@@ -5,9 +5,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.tasks.signals import signals
-from skillc.tasks.trajectory import FileChange, Message, Observation, ToolCall, Trajectory, redacted, render
 from skillc.tokens import count_tokens
+from skillc.trajectories.signals import signals
+from skillc.trajectories.trajectory import FileChange, Message, Observation, ToolCall, Trajectory, redacted, render
 
 texts = st.text(max_size=60)
 steps = st.one_of(

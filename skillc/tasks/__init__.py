@@ -1,1 +1,0 @@
-"""Rollouts in the places where a skill is used."""
