@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from skillc.document.skill import Document
 from skillc.gates.terms import Constant
 from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import load_litellm
@@ -22,12 +23,14 @@ from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, ModelPlan, Plan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.rollout import RolloutRunner
+from skillc.tasks.kind import Skill
+from skillc.tasks.runner import RolloutRunner
 
 CALLS, REPEATS = 400, 5
-SKILL = "# Route tickets\n\n## Rules\n\n" + "\n".join(
+TEXT = "# Route tickets\n\n## Rules\n\n" + "\n".join(
     f'- If the ticket mentions "x{i}", answer billing.' for i in range(40)
 )
+SKILL = Skill(Document("route-tickets", "routes tickets", ()), TEXT)
 REPLY = "[[ ## team ## ]]\nbilling\n\n[[ ## completed ## ]]"
 
 

@@ -6,12 +6,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
-__all__ = ["Reply", "SkillOptimizer", "__version__", "backend", "load"]
+__all__ = [
+    "Reply",
+    "RolloutFailed",
+    "RolloutKind",
+    "SkillOptimizer",
+    "Trajectory",
+    "__version__",
+    "backend",
+    "load",
+    "rollout_kind",
+]
 
 if TYPE_CHECKING:
     from skillc.artifacts.loading import load
     from skillc.models.backends.function import Reply, backend
+    from skillc.tasks.kind import RolloutFailed, RolloutKind, rollout_kind
     from skillc.teleprompter import SkillOptimizer
+    from skillc.trajectories.trajectory import Trajectory
 
 
 _MODULES = {
@@ -19,6 +31,10 @@ _MODULES = {
     "SkillOptimizer": "skillc.teleprompter",
     "backend": "skillc.models.backends.function",
     "Reply": "skillc.models.backends.function",
+    "RolloutFailed": "skillc.tasks.kind",
+    "RolloutKind": "skillc.tasks.kind",
+    "rollout_kind": "skillc.tasks.kind",
+    "Trajectory": "skillc.trajectories.trajectory",
 }
 
 

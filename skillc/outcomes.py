@@ -34,7 +34,9 @@ class Example:
     group: str
 
 
-UnmeasuredKind = Literal["transport", "empty", "cut", "judge"]
+UnmeasuredKind = Literal["transport", "empty", "cut", "judge", "tool", "environment", "agent", "user"]
+"""What failed: the connection to a model, its reply (empty, or cut off), a judge, a server of tools, the process of an
+environment, a command-line agent, or the model that plays a user."""
 
 
 @dataclass(frozen=True, slots=True)

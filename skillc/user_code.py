@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import contextvars
 import hashlib
 import importlib
 import inspect
 import marshal
 import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -84,6 +88,54 @@ def describe_exception(
         words = ""
     name, place = type(problem).__name__, _raised_at(problem, root, function)
     return (f"{name}: {words}" if words else name) + (f", at `{place}`" if place else "")
+
+
+async def call_function(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call a coroutine function on this loop, another function on a thread.
+
+    Raises:
+        ThreadExit: it raised what is no `Exception` on its thread.
+    """
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
+        return await function(*arguments, **named)
+    returned = await _on_thread(partial(function, *arguments, **named))
+    return await returned if inspect.isawaitable(returned) else returned
+
+
+async def _on_thread(function: Callable[[], Any]) -> Any:
+    """Call on a new thread, so that a hanging function blocks neither other calls nor the end of the process."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(result: tuple[Any, BaseException | None]) -> None:
+        if not outcome.done():
+            outcome.set_result(result)
+
+    def work() -> None:
+        try:
+            result: tuple[Any, BaseException | None] = (context.run(function), None)
+        except BaseException as problem:
+            result = (None, problem)
+        with suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(settle, result)
+
+    threading.Thread(target=work, name="skillc function", daemon=True).start()
+    returned, problem = await outcome
+    if problem is not None and not isinstance(problem, Exception):
+        # Raised here, it would end the event loop, or be read as a cancelled task.
+        raise ThreadExit(problem)
+    if problem is not None:
+        raise problem
+    return returned
+
+
+class ThreadExit(Exception):  # noqa: N818
+    """A function on a thread raised an exception that is no `Exception`, as `sys.exit` does."""
+
+    def __init__(self, problem: BaseException) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 def defined_at(function: Callable[..., Any], root: Path | None = None) -> str | None:

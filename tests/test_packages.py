@@ -15,20 +15,9 @@ LEAVES = {
 }
 ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),
-    *(
-        "store",
-        "sandbox",
-        "models",
-        "metrics",
-        "program",
-        "optimize",
-        "lint",
-        "frontend",
-        "run",
-        "artifacts",
-        "teleprompter",
-    ),
-    *("versions", "doctor", "pipeline", "evaluate", "code_pages", "importer", "pygments_lexer", "lsp", "cli"),
+    *("store", "sandbox", "models", "metrics", "program", "tasks", "optimize", "lint", "frontend", "run", "artifacts"),
+    *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "code_pages", "importer", "pygments_lexer"),
+    *("lsp", "cli"),
 )
 # The parser reports what it finds, and a diagnostic points into a source.
 TOGETHER = {"syntax": {"diagnostics"}}

@@ -23,7 +23,8 @@ from skillc.optimize.loop.train import train
 from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
-from skillc.program.rollout import Rollout, RolloutRunner
+from skillc.tasks.kind import Skill
+from skillc.tasks.runner import Rollout, RolloutRunner
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "tickets" / "tickets.skill"
 
@@ -66,12 +67,12 @@ class _Capped:
         self._runner, self._cap = runner, cap
         self.calls = 0
 
-    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         if stage != "test":
             if self.calls >= self._cap:
                 raise BudgetReached("calls")
             self.calls += 1
-        return await self._runner(text, example, sample, stage)
+        return await self._runner(skill, example, sample, stage)
 
 
 def run(job: Job) -> Ran:

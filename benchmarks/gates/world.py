@@ -22,7 +22,9 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 PRODUCTS = ("app", "shop", "hub", "cam")
 # A fifth of the examples is fragile: any change of the text may flip them. The rest hardly ever moves.
@@ -94,11 +96,14 @@ class Answers:
         self._texts[for_target(document)] = number
         return document
 
-    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+        text = skill_text(skill)
         number = self._texts[text or ""]
         flipped = number >= 0 and example.id in self._world.patches[number]
         self.sent += 1
-        return Rollout({"answer": "yes" if (example.id in self._world.right) != flipped else "no"}, "", cost=0)
+        return Rollout(
+            one_turn("", {"answer": "yes" if (example.id in self._world.right) != flipped else "no"}, cost=0)
+        )
 
 
 class _NoReserve:

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from skillc.data.dataset import Dataset
 from skillc.outcomes import Example
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 HELPFUL = "Read the second sentence first."
 ANSWERS = ("right", "wrong")
@@ -57,10 +59,11 @@ class World:
             return coin("always", unit) < chance
         return coin(text, unit, sample if self.noisy else 0) < chance
 
-    async def run(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """One rollout, as the engine asks for it."""
+        text = skill_text(skill)
         answer = ANSWERS[0] if self.right(text, example, sample) else ANSWERS[1]
-        return Rollout({"answer": answer}, answer)
+        return Rollout(one_turn(answer, {"answer": answer}))
 
 
 def dataset(world: World, sizes: tuple[int, int, int], name: object) -> Dataset:

@@ -91,7 +91,7 @@ def main() -> None:
 
     from skillc.models.client import Client
     from skillc.pipeline.compile import Job, compile_job
-    from skillc.program import rollout
+    from skillc.tasks import runner
 
     names = {"target": "openai/stub", "optimizer": "openai/sage"}
     roles = {role: m.model_copy(update={"model": names[role], **address}) for role, m in planned.plan.models.items()}
@@ -106,19 +106,23 @@ def main() -> None:
     class Plain:
         """A rollout without DSPy, which would only add its own time to each."""
 
-        def __init__(self, plan: Any, client: Client, role: str = "target") -> None:
+        def __init__(self, plan: Any, client: Client, role: str = "target", root: Any = None) -> None:
             self._client = client
 
-        async def __call__(self, text: str | None, example: Any, sample: int, stage: str) -> Any:
+        async def close(self) -> None:
+            """Nothing is open."""
+
+        async def __call__(self, skill: Any, example: Any, sample: int, stage: str) -> Any:
             from skillc.models.calls import Call, Message
+            from skillc.trajectories.trajectory import one_turn
 
             if mode == "start":
                 models.first = models.first or spent()
                 raise Ready
-            messages = (Message("system", text or "-"), Message("user", str(example.inputs["ticket"])))
+            messages = (Message("system", skill.text if skill else "-"), Message("user", str(example.inputs["ticket"])))
             with self._client.ticket():
                 done = await self._client.complete(Call("target", stage, messages, sample))
-            return rollout.Rollout({"team": done.text}, done.text, cost=done.cost)
+            return runner.Rollout(one_turn(done.text, {"team": done.text}, cost=done.cost))
 
     import skillc.run.session
 

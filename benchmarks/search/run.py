@@ -30,7 +30,9 @@ from skillc.optimize.loop.train import train
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 PROGRAM = Path(__file__).with_name("world.skill")
 MIXED_PROGRAM = Path(__file__).with_name("mixed.skill")
@@ -92,7 +94,8 @@ class _Target:
         self._rules: dict[str, Any] = {}
         self.stages: Counter[str] = Counter()
 
-    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+        text = skill_text(skill)
         if self.stages.total() >= self._cap:
             raise BudgetReached("calls")
         self.stages[stage] += 1
@@ -100,7 +103,7 @@ class _Target:
         if told not in self._rules:
             self._rules[told] = self._world.read(told)
         answer = self._world.answer(told, self._rules[told], case, sample)
-        return Rollout({"answer": answer}, answer)
+        return Rollout(one_turn(answer, {"answer": answer}))
 
 
 class _Known(Rollouts):

@@ -21,7 +21,9 @@ from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Job as Compile
 from skillc.pipeline.compile import compile_job
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 TRAIN, VALIDATION, TEST, EPOCHS, BATCH = 400, 200, 1_400, 4, 40
 PROGRAM = f"""language 1
@@ -111,14 +113,18 @@ class _Models:
 class _Plain:
     """A rollout is one call: skill and case, without DSPy, which changes no count."""
 
-    def __init__(self, plan: Any, client: Client, role: str = "target") -> None:
+    def __init__(self, plan: Any, client: Client, role: str = "target", root: Any = None) -> None:
         self._client = client
 
-    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+        text = skill_text(skill)
         messages = (Message("system", text or "-"), Message("user", str(example.inputs["case"])))
         with self._client.ticket():
             done = await self._client.complete(Call("target", stage, messages, sample))
-        return Rollout({"answer": done.text}, done.text, cost=done.cost)
+        return Rollout(one_turn(done.text, {"answer": done.text}, cost=done.cost))
 
 
 def run(job: Job) -> Ran:

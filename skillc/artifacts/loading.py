@@ -114,9 +114,13 @@ def module_of(loaded: LoadedProgram) -> dspy.Module:
     """Return the module of a loaded program."""
     from skillc.document.skill import for_target
     from skillc.program.module import FallbackTarget, SkillModule
-    from skillc.program.names import instructions
+    from skillc.program.names import KINDS, instructions
 
     plan = loaded.plan
+    if plan.task.rollout.kind not in KINDS:
+        from skillc.tasks.module import RolloutModule
+
+        return RolloutModule(plan, loaded.root, loaded.skill)
     text = instructions(plan.task, for_target(loaded.skill))
     return SkillModule(plan.task, plan.skill.name, text, fallback=FallbackTarget(plan, loaded.root))
 

@@ -160,7 +160,7 @@ async def _measured(job: EvalJob, arms: Sequence[ComparisonArm], session: Sessio
     """Measure side by side; return whether every example was tried in every arm, and why it ended early."""
     stop, watch = session.stop, session.watch
     samples, todo, whole = job.plan.optimize.samples, list(job.examples), False
-    async with session.client.connected():
+    async with session.connected():
         try:
             with stop.cuts(clock=True):
                 for attempt in range(1 + RETRIES):

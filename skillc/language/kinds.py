@@ -115,6 +115,8 @@ ROLLOUT = (
     Form("word", words=("code",), block=_CODE_SETTINGS),
     Form("word", words=("codex",), block=(), passes=True),
     Form("call", name="command", arguments=(TEXT,), many=True, block=(), passes=True),
+    _PYTHON,
+    Form("call", name="plugin", arguments=(TEXT,), block=(), passes=True),
 )
 
 _COMMAND = Form(

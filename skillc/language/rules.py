@@ -314,7 +314,7 @@ _NEXT = "0.5"
 ROLLOUTS = dict.fromkeys(("environment", "react", "code", "codex", "command"), _NEXT)
 """Kinds of rollouts that this version can't run, with the version that can."""
 
-_ROLLOUT_HINT = "this version compiles `predict` and `chain_of_thought`"
+_ROLLOUT_HINT = "this version compiles `predict`, `chain_of_thought`, `python` and `plugin`"
 _LOAD_HINT = "remove it: in this version the target reads the skill for every example"
 _SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"
 

@@ -33,6 +33,7 @@ from skillc.json_values import JsonObject
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.schema import MetricPlan, Plan
+from skillc.trajectories.trajectory import Trajectory
 
 _LONGEST = 80
 _OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
@@ -84,21 +85,21 @@ class Meter:
 
     def __init__(self, plan: Plan, root: Path, places: Mapping[str, tuple[str, int]] | None = None) -> None:
         self._plan = plan
-        self._root = root
+        self.root = root
         self._places = places or {}
         self._functions = {name: user_code.load_function(name, root, "metric") for name in python_names(plan)}
         self._read_by_goal = _read_by(plan, plan.goal)
 
-    def measure(self, example: Example, prediction: JsonObject | None, problem: str | None = None) -> RolloutScores:
-        """Score each metric. An unreadable answer gets the worst value of each, and `problem` as feedback.
+    def measure(self, example: Example, trajectory: Trajectory) -> RolloutScores:
+        """Score each metric. A rollout without an answer gets the worst value of each, and its problem as feedback.
 
         Raises:
             MetricError: a metric failed on this example.
         """
-        if prediction is None:
+        if trajectory.answer is None:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
-            return RolloutScores(worst, problem or "the answer could not be read")
-        return self._evaluate(self._plan.metrics, example, prediction)
+            return RolloutScores(worst, trajectory.problem or "the answer could not be read")
+        return self._evaluate(self._plan.metrics, example, trajectory)
 
     def goal(self, example: Example, prediction: JsonObject) -> Cell:
         """Return the goal's score, evaluating only the metrics that the goal reads.
@@ -106,16 +107,16 @@ class Meter:
         Raises:
             MetricError: a metric failed on this example.
         """
-        return self._evaluate(self._read_by_goal, example, prediction).cells[self._plan.goal.name]
+        return self._evaluate(self._read_by_goal, example, Trajectory(answer=prediction)).cells[self._plan.goal.name]
 
-    def _evaluate(self, metrics: Sequence[MetricPlan], example: Example, prediction: JsonObject) -> RolloutScores:
-        rollout = _Evaluation(self._plan, self._functions, example, prediction, self._root)
+    def _evaluate(self, metrics: Sequence[MetricPlan], example: Example, trajectory: Trajectory) -> RolloutScores:
+        rollout = _Evaluation(self._plan, self._functions, example, trajectory, self.root)
         cells: dict[str, Cell] = {}
         for metric in metrics:
             try:
                 cells[metric.name] = Scored(_micro(rollout.score(metric)))
             except SkillcError as problem:
-                raise self._failed(metric, example, prediction, problem) from problem
+                raise self._failed(metric, example, trajectory.answer or {}, problem) from problem
         return RolloutScores(cells, "\n".join(dict.fromkeys(line for line in rollout.feedback if line)))
 
     def describe(self, example: Example) -> str:
@@ -167,14 +168,15 @@ class _Evaluation:
         plan: Plan,
         functions: Mapping[str, Callable[..., Any]],
         example: Example,
-        prediction: JsonObject,
+        trajectory: Trajectory,
         root: Path,
     ) -> None:
         self._plan = plan
         self._root = root
         self._functions = functions
         self._example = example
-        self._prediction = prediction
+        self._trajectory = trajectory
+        self._prediction = trajectory.answer or {}
         self._outputs = {field.name: field for field in plan.task.outputs}
         self._scores: dict[str, Fraction] = {}
         self._primitives: dict[CallTerm, Fraction] = {}

@@ -50,6 +50,11 @@ def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[CallScope]:
         _SCOPE.reset(token)
 
 
+def current_scope() -> CallScope:
+    """Return the innermost scope, a new one outside of any."""
+    return _SCOPE.get() or CallScope()
+
+
 class _Engine:
     """Answers requests with the model of one role; leaves the client open."""
 
@@ -66,7 +71,7 @@ class RoleEngine(_Engine):
 
     def complete(self, request: Request) -> Response:
         """Return one reply."""
-        current = _SCOPE.get() or CallScope()
+        current = current_scope()
         return _response(self._client.complete_sync(_call(request, self._role, current)), current)
 
     def close(self) -> None:
@@ -78,7 +83,7 @@ class AsyncRoleEngine(_Engine):
 
     async def complete(self, request: Request) -> Response:
         """Return one reply."""
-        current = _SCOPE.get() or CallScope()
+        current = current_scope()
         return _response(await self._client.complete(_call(request, self._role, current)), current)
 
     async def aclose(self) -> None:

@@ -11,7 +11,8 @@ from typing import Any, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from skillc.document.skill import Document, digest, for_target
+from skillc.document.skill import Document, digest
+from skillc.json_values import JsonObject
 from skillc.metrics.meter import Meter, unmeasured
 from skillc.models.concurrency import SingleFlight
 from skillc.models.failures import BackendFailed
@@ -19,10 +20,12 @@ from skillc.models.pacing import prefetching
 from skillc.optimize.host import Observer, Record, Unrecorded, Value
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
 from skillc.plan.schema import Plan
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import Trajectory
 
-# How one rollout is run: skill text (None for no skill), example, sample index, stage.
-Runner = Callable[[str | None, Example, int, str], Awaitable[Rollout]]
+# How one rollout is run: skill (None for no skill), example, sample index, stage.
+Runner = Callable[[Skill | None, Example, int, str], Awaitable[Rollout]]
 
 # Digest of the skill, id of the example, sample.
 _Key: TypeAlias = tuple[str, str, int]
@@ -38,10 +41,13 @@ class Outcome:
     """One measured rollout: a cell per metric, and what a prompt may show of it."""
 
     cells: Mapping[str, Cell]
-    answer: Mapping[str, JsonValue] | None
-    reply: str
+    trajectory: Trajectory
     feedback: str
-    cost: int | None = 0
+
+    @property
+    def answer(self) -> JsonObject | None:
+        """Value by output; None without a readable answer."""
+        return self.trajectory.answer
 
     @property
     def measured(self) -> bool:
@@ -53,14 +59,13 @@ class Outcome:
         cells: dict[str, JsonValue] = {
             name: c.value if isinstance(c, Scored) else c.kind for name, c in self.cells.items()
         }
-        answer = dict(self.answer) if self.answer is not None else None
-        return {"cells": cells, "answer": answer, "reply": self.reply, "feedback": self.feedback, "cost": self.cost}
+        return {"cells": cells, "trajectory": dict(self.trajectory.to_json()), "feedback": self.feedback}
 
     @classmethod
     def from_json(cls, value: Any) -> Outcome:
         """Read the values of `to_json`."""
         cells = {n: Scored(c) if isinstance(c, int) else Unmeasured(c) for n, c in value["cells"].items()}
-        return cls(cells, value["answer"], value["reply"], value["feedback"], value["cost"])
+        return cls(cells, Trajectory.from_json(value["trajectory"]), value["feedback"])
 
 
 class Rollouts:
@@ -81,7 +86,7 @@ class Rollouts:
         self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
         # Digest and text by identity, because hashing and rendering are slow. The document is kept alive: its id is
         # not reused.
-        self._texts: dict[int, tuple[Document, str, str]] = {}
+        self._skills: dict[int, tuple[str, Skill]] = {}
 
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """Return the outcome of an earlier rollout, or None."""
@@ -115,14 +120,14 @@ class Rollouts:
             PermanentFailure, BudgetReached: from the models.
             MetricError: a metric raised or left its range.
         """
-        key, text = self._key(skill)
-        text_hash = hashlib.sha256(text.encode()).hexdigest() if text is not None else None
+        key, read = self._key(skill)
+        text_hash = hashlib.sha256(read.text.encode()).hexdigest() if read is not None else None
         wave = self._record.wave()
 
         async def run(example: Example) -> Outcome:
             async def work() -> tuple[Value, bool]:
                 try:
-                    rollout = await self._runner(text, example, sample, stage)
+                    rollout = await self._runner(read, example, sample, stage)
                 except BackendFailed as problem:
                     raise problem.on(f"{self._meter.describe(example)}{self._meter.input_lines(example)}") from None
                 outcome = self._measured(example, rollout)
@@ -136,13 +141,13 @@ class Rollouts:
         wave.close()
         return outcomes
 
-    def _key(self, skill: Document | None) -> tuple[str, str | None]:
-        """Return the digest of a skill and the text that the target reads."""
+    def _key(self, skill: Document | None) -> tuple[str, Skill | None]:
+        """Return the digest of a skill, and the skill as a rollout gets it."""
         if skill is None:
             return NO_SKILL, None
-        if id(skill) not in self._texts:
-            self._texts[id(skill)] = (skill, digest(skill), for_target(skill))
-        return self._texts[id(skill)][1:]
+        if id(skill) not in self._skills:
+            self._skills[id(skill)] = (digest(skill), Skill.of(skill))
+        return self._skills[id(skill)]
 
     async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]], *, shown: bool) -> Outcome:
         known = self._known.get(key)
@@ -155,9 +160,9 @@ class Rollouts:
     def _measured(self, example: Example, rollout: Rollout) -> Outcome:
         if rollout.failure is not None:
             why = f"{rollout.failure}: {rollout.detail}" if rollout.detail else rollout.failure
-            return Outcome(unmeasured(self._plan, rollout.failure), None, "", why)
-        measured = self._meter.measure(example, rollout.prediction, rollout.problem)
-        return Outcome(measured.cells, rollout.prediction, rollout.reply, measured.feedback, rollout.cost)
+            return Outcome(unmeasured(self._plan, rollout.failure), Trajectory(), why)
+        measured = self._meter.measure(example, rollout.trajectory)
+        return Outcome(measured.cells, rollout.trajectory, measured.feedback)
 
 
 def failure_kind(outcome: Outcome) -> str | None:

@@ -224,7 +224,7 @@ async def search_and_test(
     Raises:
         StoppedEarly: the user or the deadline ended the run before the initial skill was measured.
     """
-    async with run.session.client.connected():
+    async with run.session.connected():
         try:
             with run.session.stop.cuts(clock=True):
                 trained = await search(run.engine, run.initial)

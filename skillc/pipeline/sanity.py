@@ -186,7 +186,7 @@ def check_sanity(
 
 async def _train(engine: Engine, session: Session) -> TrainResult:
     try:
-        async with session.client.connected():
+        async with session.connected():
             with session.stop.cuts(clock=True):
                 return await train(engine, initial_document(engine.plan))
     except asyncio.CancelledError:

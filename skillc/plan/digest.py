@@ -61,6 +61,7 @@ def run_parts(
     metric_sources: Mapping[str, str],
     decision_version: str,
     model_sources: Mapping[str, str] | None = None,
+    rollout_source: str = "",
 ) -> dict[str, str]:
     """Hex digest of each input of a run's decisions, by its name for users.
 
@@ -74,6 +75,7 @@ def run_parts(
         metric_sources: digest of the source of each `python` metric, by `module:function`.
         decision_version: `DECISION_VERSION`.
         model_sources: digest of the user's code that answers for a model, by role.
+        rollout_source: digest of the user's code that runs a rollout.
     """
     plan = redact_plan(plan)
     # `epochs` and `steps` shape the schedule of edits, so they belong to the run.
@@ -89,6 +91,7 @@ def run_parts(
         "initial skill": initial_skill,
         "metrics": digest(dict(metric_sources)),
         "skillc": decision_version,
+        **({"rollout": rollout_source} if rollout_source else {}),
     }
 
 

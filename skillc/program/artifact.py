@@ -15,7 +15,7 @@ from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.schema import Plan, TypePlan
-from skillc.program.names import class_name, field_names, kind_of
+from skillc.program.names import class_name, field_names
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -95,11 +95,15 @@ def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
 
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
+_PREDICTORS = {"predict": "Predict", "chain_of_thought": "ChainOfThought"}
 _INDENT = "    "
 
 
 def module_source(plan: Plan, document: Document) -> str:
-    """Return the module's formatted text, with every name and text of the program as a literal."""
+    """Return the module's formatted text, with every name and text of the program as a literal.
+
+    It has the DSPy module of the task, or only the instructions if the kind of rollout runs through skillc.
+    """
     task = plan.task
     fields, names = (*task.inputs, *task.outputs), field_names(task)
     first = task.inputs[0].name if task.inputs else ""
@@ -119,7 +123,8 @@ def module_source(plan: Plan, document: Document) -> str:
             for field in fields
         ],
         renamed={old: new for old, new in names.items() if old != new},
-        predictor={"predict": "Predict", "chain_of_thought": "ChainOfThought"}[kind_of(task)],
+        predictor=_PREDICTORS.get(task.rollout.kind),
+        rollout=task.rollout.kind,
     )
 
 

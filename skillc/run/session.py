@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,11 @@ from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_document
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
-from skillc.program.rollout import RolloutRunner
 from skillc.run.history import Decision, with_completion
 from skillc.run.stop import Stop
 from skillc.store import RunStore
+from skillc.tasks.kind import find_kind
+from skillc.tasks.runner import RolloutRunner
 
 
 class RunRecord:
@@ -204,14 +205,26 @@ class Session:
         self.stop = stop or Stop()
         self.watch = RunObserver(observer, self.stop, record)
         self._record: Record = record or Unrecorded()
+        self._runners: list[RolloutRunner] = []
         client.pacing.report = observer.note
         client.clock = self.stop
         client.preload()
 
     def rollouts(self, meter: Meter, role: str = TARGET) -> Rollouts:
         """Return rollouts of the program's task with a role's model, scored by a meter."""
-        runner = RolloutRunner(self.plan, self.client, role=role)
+        runner = RolloutRunner(self.plan, self.client, role=role, root=meter.root)
+        self._runners.append(runner)
         return Rollouts(self.plan, runner, meter, self.watch, self._record)
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[None]:
+        """At the end, close the connections opened inside, and end what rollouts have started."""
+        async with self.client.connected():
+            try:
+                yield
+            finally:
+                for runner in self._runners:
+                    await runner.close()
 
     def optimizer(self) -> Optimizer:
         """Return the optimizer model."""
@@ -274,4 +287,5 @@ def parts_of_run(
         metric_sources=metric_sources(plan, root),
         decision_version=DECISION_VERSION,
         model_sources=function_identities(endpoints),
+        rollout_source=find_kind(plan).source(plan, root),
     )

@@ -21,6 +21,7 @@ from skillc.optimize.final import ArmScore, FinalResult, final_test
 from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.methods.run import train_by_method
+from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 from skillc.run.session import Session
@@ -42,7 +43,6 @@ from skillc.teleprompter.lms import UserLMs
 from skillc.teleprompter.rollouts import (
     Metric,
     ModuleMeter,
-    ModuleRollouts,
     ModuleRunner,
     ModuleTask,
     ScoredPrediction,
@@ -237,7 +237,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         try:
             engine = session.engine(
                 material.dataset,
-                ModuleRollouts(plan, runner, ModuleMeter(plan, Path.cwd()), session.watch),
+                Rollouts(plan, runner, ModuleMeter(plan, Path.cwd()), session.watch),
                 _FinalTestReserve(client, len(material.dataset.test), len(instructions)),
             )
             own = plan.optimize.method == "skillc"

@@ -9,24 +9,25 @@ import math
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue
 
-from skillc.document.skill import Document, for_target
+from skillc.document.skill import Document
 from skillc.metrics.meter import Meter, MetricError, RolloutScores
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
-from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Example, Scored
-from skillc.program.rollout import UNMEASURED_BY, Rollout, rollout_of
+from skillc.tasks.kind import Skill, last_reply, skill_text
+from skillc.tasks.runner import Rollout, failed_rollout, with_usage
 from skillc.teleprompter.conversion import with_instructions
 from skillc.teleprompter.lms import TARGET
+from skillc.trajectories.trajectory import Trajectory, one_turn
 from skillc.user_code import describe_exception, raised_by_user_code
 
 Metric = Callable[..., Any]
@@ -44,12 +45,11 @@ class ScoredPrediction(dict[str, JsonValue]):
 class ModuleMeter(Meter):
     """Reads the score that the runner computed from the module's objects."""
 
-    def measure(
-        self, example: Example, prediction: Mapping[str, JsonValue] | None, problem: str | None = None
-    ) -> RolloutScores:
+    def measure(self, example: Example, trajectory: Trajectory) -> RolloutScores:
         """As `Meter.measure`."""
+        prediction = trajectory.answer
         if not isinstance(prediction, ScoredPrediction):
-            return super().measure(example, None, problem)
+            return super().measure(example, replace(trajectory, answer=None))
         return RolloutScores({self._plan.goal.name: Scored(prediction.score)}, prediction.feedback)
 
 
@@ -146,24 +146,15 @@ class ModuleRunner:
         self._lms: dict[str, RoleLM] = {role: make_lm(client, role) for role in client.roles}
         self._free = asyncio.Semaphore(threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="skillc module")
-        self._documents: OrderedDict[str | None, Document | None] = OrderedDict({None: None})
         self._modules: OrderedDict[str | None, Any] = OrderedDict()
 
-    def know(self, document: Document) -> None:
-        """Remember which document a text belongs to."""
-        text = for_target(document)
-        self._documents[text] = document
-        self._documents.move_to_end(text)
-        if len(self._documents) > _KEPT:
-            self._documents.pop(next(key for key in self._documents if key is not None))
-
-    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """Run one rollout.
 
         Raises:
             PermanentFailure, BudgetReached, MetricError: as they are.
         """
-        module, loop = self._module(text), asyncio.get_running_loop()
+        module, loop = self._module(skill), asyncio.get_running_loop()
         async with self._free:
             with self._client.ticket():
                 context = contextvars.copy_context()
@@ -173,10 +164,13 @@ class ModuleRunner:
         """Wait for running modules, so that none calls a model after the run."""
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
-    def _module(self, text: str | None) -> Any:
+    def _module(self, skill: Skill | None) -> Any:
+        text = skill_text(skill)
         module = self._modules.get(text)
         if module is None:
-            module = self._modules[text] = with_instructions(self._job.student, self._job.texts(self._documents[text]))
+            module = self._modules[text] = with_instructions(
+                self._job.student, self._job.texts(skill.document if skill is not None else None)
+            )
             for name, predictor in module.named_predictors():
                 if name in self._job.own:
                     predictor.lm = self._lms[self._job.own[name]]
@@ -194,41 +188,22 @@ class ModuleRunner:
                 prediction = module(**gold.inputs())
             except Exception as raised:
                 return _failed(raised, inside.completions)
-            reply = _trajectory(module, trace) or None
             try:
                 answer = self._job.score(gold, prediction, list(trace), example.id)
             except CallFailed as failure:
-                return rollout_of(
-                    inside.completions, reply=reply, failure=UNMEASURED_BY[failure.kind], detail=failure.detail
-                )
-        return rollout_of(inside.completions, reply=reply, prediction=answer)
-
-
-class ModuleRollouts(Rollouts):
-    """Pass the measured document to the runner: a module needs its sections, not one text."""
-
-    _runner: ModuleRunner
-
-    async def measure(
-        self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, shown: bool = True
-    ) -> list[Outcome]:
-        """As `Rollouts.measure`."""
-        if skill is not None:
-            self._runner.know(skill)
-        return await super().measure(skill, examples, stage=stage, sample=sample, shown=shown)
+                return failed_rollout(failure, inside.completions)
+        reply = _trajectory(module, trace) or last_reply(inside.completions)
+        return Rollout(with_usage(one_turn(reply, answer), inside.completions))
 
 
 def _failed(raised: Exception, completions: list[Completion]) -> Rollout:
     """Raise skillc's errors again; turn any other error into a wrong answer with its reason."""
-    failure = find_failure(raised)
-    if isinstance(failure, CallFailed):
-        return rollout_of(completions, failure=UNMEASURED_BY[failure.kind], detail=failure.detail)
-    if failure is not None:
-        raise failure from None
-    if isinstance(raised, AdapterParseError):
-        return rollout_of(completions, problem="the reply has not the declared form")
-    said = " ".join(str(raised).split())[:300]
-    return rollout_of(completions, problem=f"the module raised {type(raised).__name__}: {said}")
+    if find_failure(raised) is not None:
+        return failed_rollout(raised, completions)
+    problem = "the reply has not the declared form"
+    if not isinstance(raised, AdapterParseError):
+        problem = f"the module raised {type(raised).__name__}: {' '.join(str(raised).split())[:300]}"
+    return Rollout(with_usage(one_turn(last_reply(completions), problem=problem), completions))
 
 
 def _trajectory(module: Any, trace: Sequence[Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -57,17 +57,27 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """The steps of one rollout, in order, and how it ended.
+    """The steps of one rollout, in order, how it ended, and what it came to.
 
     Attributes:
+        answer: value by output of the task; None if there is no readable answer.
+        problem: why there is none; the rollout gets the worst score of each metric.
+        reward: the score that an environment gave, 0 to 1; None without one.
         turns: calls of the model, or turns that an agent reports.
         seconds: wall time. No prompt shows it, since it differs between runs of the same calls.
+        tokens: of all calls.
+        cost: nano-dollars at list price; None if a price is unknown.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = ()
+    answer: JsonObject | None = None
+    problem: str | None = None
     outcome: Outcome = "finished"
+    reward: float | None = None
     turns: int = 1
     seconds: float = 0.0
+    tokens: int = 0
+    cost: int | None = 0
 
     @property
     def reply(self) -> str:
@@ -80,15 +90,24 @@ class Trajectory:
         return tuple(step for step in self.steps if isinstance(step, ToolCall))
 
     def to_json(self) -> JsonObject:
-        """Return the form of records and reports."""
+        """Return the form of records and reports, without values that are defaults."""
         steps: list[Any] = [[_NAMES[type(step)], *_values(step)] for step in self.steps]
-        return {"steps": steps, "outcome": self.outcome, "turns": self.turns, "seconds": self.seconds}
+        rest = {each.name: getattr(self, each.name) for each in fields(self)[1:]}
+        return {"steps": steps, **{name: value for name, value in rest.items() if value != _DEFAULTS[name]}}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Trajectory:
         """Read what `to_json` returned."""
         steps = tuple(_KINDS[kind](*values) for kind, *values in value["steps"])
-        return cls(steps, value["outcome"], value["turns"], value["seconds"])
+        return cls(**{**value, "steps": steps})
+
+
+_DEFAULTS = {each.name: each.default for each in fields(Trajectory)}
+
+
+def one_turn(reply: str, answer: JsonObject | None = None, **more: Any) -> Trajectory:
+    """Return the trajectory of a single reply."""
+    return Trajectory((Message(reply),), answer, **more)
 
 
 def _values(step: Step) -> list[Any]:

@@ -28,7 +28,9 @@ from skillc.plan.schema import (
     TaskPlan,
     TypePlan,
 )
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 BETTER = Operation(">", (MeanTerm("candidate", "m"), MeanTerm("incumbent", "m")))
 
@@ -77,8 +79,8 @@ class Measured:
 class Meter:
     """The prediction is the score of each metric, in whole units."""
 
-    def measure(self, example, prediction, problem=None):
-        return Measured({name: Scored(round(value * MICRO)) for name, value in prediction["scores"].items()})
+    def measure(self, example, trajectory):
+        return Measured({name: Scored(round(value * MICRO)) for name, value in trajectory.answer["scores"].items()})
 
 
 class Script:
@@ -99,7 +101,8 @@ class Script:
         self.names[for_target(document)] = name
         return document
 
-    async def __call__(self, text, example, sample, stage):
+    async def __call__(self, skill, example, sample, stage):
+        text = skill_text(skill)
         if self.cap is not None and len(self.sent) >= self.cap:
             raise self.stop
         self.sent.append((stage, self.names.get(text, text), example.id, sample))
@@ -107,8 +110,8 @@ class Script:
             await asyncio.sleep(0)
         found = self.scores(self.names.get(text, text), example.id, sample)
         if found is None:
-            return Rollout(None, "", failure="transport")
-        return Rollout({"scores": found, "say": found.get("say", "")}, "said", cost=1000)
+            return Rollout(failure="transport")
+        return Rollout(one_turn("said", {"scores": found, "say": found.get("say", "")}, cost=1000))
 
 
 class NoReserve:

@@ -8,6 +8,7 @@ from skillc.gates.functions import Builtin, BuiltinParameter, Level
 from skillc.metrics.meter import Meter
 from skillc.metrics.primitives import PRIMITIVES, Measurement, Subject, expected, primitive, text_of
 from skillc.outcomes import MICRO, Example, Scored
+from skillc.trajectories.trajectory import Trajectory
 
 PROGRAM = """language 1
 task {
@@ -46,7 +47,7 @@ def test_a_metric_is_an_entry_and_a_function(tmp_path, monkeypatch):
     program.write_text(PROGRAM)
     meter = Meter(plan_file(program).plan, tmp_path)
     example = Example("e1", {"ticket": "x"}, {"team": "billing"}, {}, "e1")
-    assert meter.measure(example, {"team": "bills"}).cells["start"] == Scored(MICRO)
-    wrong = meter.measure(example, {"team": "shipping"})
+    assert meter.measure(example, Trajectory(answer={"team": "bills"})).cells["start"] == Scored(MICRO)
+    wrong = meter.measure(example, Trajectory(answer={"team": "shipping"}))
     assert wrong.cells["start"] == Scored(0)
     assert "expected `billing`, got `shipping`" in wrong.feedback

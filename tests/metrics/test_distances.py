@@ -13,6 +13,7 @@ from skillc.metrics.meter import Meter, MetricError
 from skillc.metrics.primitives import PRIMITIVES, Subject, covers, lines, mentions, phrases_of, words
 from skillc.outcomes import MICRO
 from skillc.plan.schema import TypePlan
+from skillc.trajectories.trajectory import Trajectory
 
 LABELS = ("low", "medium", "high", "highest")
 json_values = st.recursive(
@@ -202,7 +203,7 @@ def value(term, *, item=None, prediction=None, output=None, sees=("gold", "feedb
     if fields:
         data = found.data.model_copy(update={"fields": (*found.data.fields, *fields)})
         found = found.model_copy(update={"data": data})
-    measured = Meter(found, None).measure(item or example(), prediction or {"team": "billing"})
+    measured = Meter(found, None).measure(item or example(), Trajectory(answer=prediction or {"team": "billing"}))
     return Fraction(measured.cells["m"].value, MICRO), measured.feedback
 
 
@@ -242,7 +243,9 @@ def test_a_function_is_told_what_stands_behind_its_name(tmp_path):
     name = python("told_own:m").arguments[0]
     numbers = (Constant(Fraction(1, 2)), Constant(Fraction(3)))
     term = CallTerm("python", (name, FieldTerm("team"), TextConstant("x"), *numbers))
-    found = Meter(plan(metric("m", term)), tmp_path).measure(example(), {"team": "billing"})
+    found = Meter(plan(metric("m", term)), tmp_path).measure(example(), Trajectory(answer={"team": "billing"}))
     assert found.cells["m"].value == MICRO // 2
     with pytest.raises(MetricError, match="TypeError"):
-        Meter(plan(metric("m", python("told_own:m"))), tmp_path).measure(example(), {"team": "billing"})
+        Meter(plan(metric("m", python("told_own:m"))), tmp_path).measure(
+            example(), Trajectory(answer={"team": "billing"})
+        )

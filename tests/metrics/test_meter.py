@@ -7,6 +7,7 @@ from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Operat
 from skillc.metrics.meter import Meter, MetricError, unmeasured
 from skillc.outcomes import Scored, Unmeasured
 from skillc.plan.schema import TypePlan
+from skillc.trajectories.trajectory import Trajectory
 
 
 def number(value, unit=""):
@@ -44,7 +45,7 @@ SCORE = metric(
 
 
 def cells(metrics, prediction, root, *, item=None, **options):
-    measured = Meter(plan(*metrics, **options), root).measure(item or example(), prediction)
+    measured = Meter(plan(*metrics, **options), root).measure(item or example(), Trajectory(answer=prediction))
     return {name: cell.value for name, cell in measured.cells.items()}
 
 
@@ -109,7 +110,7 @@ def test_an_output_stands_for_the_answer_and_never_for_the_example(tmp_path):
 
 def test_an_answer_that_cannot_be_read_is_the_worst_of_each_metric(tmp_path):
     meter = Meter(plan(metric("m", number(0), low=-2, high=1), CORRECT), tmp_path)
-    measured = meter.measure(example(), None, "no field `team` in the reply")
+    measured = meter.measure(example(), Trajectory(problem="no field `team` in the reply"))
     assert measured.cells == {"m": Scored(-2_000_000), "correct": Scored(0)}
     assert measured.feedback == "no field `team` in the reply"
 
@@ -135,9 +136,11 @@ def test_what_fails_in_a_metric_is_a_message(tmp_path):
 
 def test_feedback_is_said_once_and_hides_what_the_program_withholds(tmp_path):
     metrics = (CORRECT, metric("again", on_team("exact_match")))
-    told = Meter(plan(*metrics), tmp_path).measure(example(), {"team": "shipping"})
+    told = Meter(plan(*metrics), tmp_path).measure(example(), Trajectory(answer={"team": "shipping"}))
     assert told.feedback == "expected `billing`, got `shipping`"
-    hidden = Meter(plan(*metrics, sees=("feedback",)), tmp_path).measure(example(), {"team": "shipping"})
+    hidden = Meter(plan(*metrics, sees=("feedback",)), tmp_path).measure(
+        example(), Trajectory(answer={"team": "shipping"})
+    )
     assert hidden.feedback == "`shipping` is wrong"
 
 
@@ -160,6 +163,6 @@ def test_a_primitive_runs_once_however_many_metrics_use_it(tmp_path):
     )
     term = python("counting:m")
     metrics = [metric("a", term), metric("b", Operation("+", (term, number("0.5"))))]
-    measured = Meter(plan(*metrics), tmp_path).measure(example(), {"team": "x"})
+    measured = Meter(plan(*metrics), tmp_path).measure(example(), Trajectory(answer={"team": "x"}))
     assert {name: cell.value for name, cell in measured.cells.items()} == {"a": 100_000, "b": 600_000}
     assert measured.feedback == "said"

@@ -5,6 +5,7 @@ from metric_plans import example, metric, plan, python
 
 from skillc.errors import SkillcError
 from skillc.metrics.meter import Meter, MetricError, metric_sources
+from skillc.trajectories.trajectory import Trajectory
 from skillc.user_code import load_function
 
 
@@ -24,7 +25,7 @@ def write(folder, **modules):
 
 def measure(root, name="own:m", *, term=None, item=None, low=0, high=1, prediction=None):
     one = metric("m", term or python(name), low=low, high=high)
-    measured = Meter(plan(one), root).measure(item or example(), prediction or {"team": "x"})
+    measured = Meter(plan(one), root).measure(item or example(), Trajectory(answer=prediction or {"team": "x"}))
     return measured.cells["m"].value, measured.feedback
 
 

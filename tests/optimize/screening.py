@@ -19,7 +19,9 @@ from skillc.optimize.schedule import Patience
 from skillc.optimize.screen.screen import screen
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, Plan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 TEXT = TypePlan(kind="text")
 GRADED = CallTerm("f1", (FieldTerm("answer"),))
@@ -55,11 +57,12 @@ class Target:
         self._fails = fails
         self._slips = slips
 
-    async def __call__(self, text, example, sample, stage):
+    async def __call__(self, skill, example, sample, stage):
+        text = skill_text(skill)
         await asyncio.sleep(0)
         self.calls.append((text, example.id, stage))
         if self._fails(text, example.id):
-            return Rollout(None, "", failure="transport")
+            return Rollout(failure="transport")
         rules = re.findall(r"(mends|helps|breaks|half mends) ([\w ]+?)(?: with (\w+))?\.", text)
         words = {name for verb, names, _ in rules if verb == "mends" for name in names.split()}
         part = {name for verb, names, _ in rules if verb == "half mends" for name in names.split()}
@@ -69,7 +72,7 @@ class Target:
         right = example.id in words | together or (example.id in self._lucky and "- " in text)
         answer = "all of it" if right else "all" if example.id in part else "none"
         answer = "none" if example.id in broken or self._slips(text, example.id) else answer
-        return Rollout({"answer": answer}, answer)
+        return Rollout(one_turn(answer, {"answer": answer}))
 
 
 def edit(text):

@@ -19,7 +19,9 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 PROGRAM = """language 1
 task {{
@@ -74,12 +76,13 @@ class World:
         self._fails = fails
         self._right = right or self._by_rules
 
-    async def __call__(self, text, example, sample, stage):
+    async def __call__(self, skill, example, sample, stage):
+        text = skill_text(skill)
         self.calls.append((stage, text, example.id, sample))
         if self._fails(text or "", example, sample, stage):
-            return Rollout(None, "", failure="transport")
+            return Rollout(failure="transport")
         await asyncio.sleep(0)
-        return Rollout({"kind": "yes" if self._right(text or "", example, sample) else "no"}, "a reply")
+        return Rollout(one_turn("a reply", {"kind": "yes" if self._right(text or "", example, sample) else "no"}))
 
     def _by_rules(self, text, example, sample):
         named = {word: set() for word in ("solves", "breaks")}

@@ -27,7 +27,9 @@ from skillc.optimize.loop.train import train
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Example
 from skillc.plan.initial import initial_document
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 SAFE = "candidate.correct >= incumbent.correct - 5% and regressed(correct) <= 25%"
 KINDS = ("transport", "empty", "cut")
@@ -54,11 +56,12 @@ class Faulty(World):
         told = (text, example.id) if self.by_text else (example.id,)
         return coin("lost", *told) < self.fails * weight
 
-    async def run(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+        text = skill_text(skill)
         if self.lost(text, example):
             kind = KINDS[int(coin("kind", example.id) * 3)]
-            return Rollout(None, "", failure=kind, detail="status 503: overloaded")  # type: ignore[arg-type]
-        return await super().run(text, example, sample, stage)
+            return Rollout(failure=kind, detail="status 503: overloaded")  # type: ignore[arg-type]
+        return await super().run(skill, example, sample, stage)
 
 
 class Noted(Rollouts):
@@ -200,13 +203,14 @@ def test_the_incumbents_unmeasured_cells_are_tried_again_with_each_step() -> Non
 
     @dataclass(frozen=True)
     class Passing(World):
-        async def run(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+        async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+            text = skill_text(skill)
             if stage == "validation" and "Mind" in (text or "") and not down["now"]:
                 seen.append(1)
                 if len(seen) > 3:
                     down["now"] = True
-                return Rollout(None, "", failure="transport")
-            return await super().run(text, example, sample, stage)
+                return Rollout(failure="transport")
+            return await super().run(skill, example, sample, stage)
 
     (trained, _), _ = train_in(Passing(), name=1, steps=6)
     assert seen
@@ -219,10 +223,10 @@ def test_the_incumbents_unmeasured_cells_are_tried_again_with_each_step() -> Non
 def test_a_batch_that_cannot_be_measured_is_undecided_and_three_in_a_row_stop_the_run() -> None:
     @dataclass(frozen=True)
     class Down(World):
-        async def run(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+        async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
             if stage == "rollout":
-                return Rollout(None, "", failure="transport")
-            return await super().run(text, example, sample, stage)
+                return Rollout(failure="transport")
+            return await super().run(skill, example, sample, stage)
 
     (trained, tested), oracle = train_in(Down())
     assert [record["result"] for record in oracle.decisions] == ["undecided"] * 3
@@ -237,11 +241,11 @@ def test_an_edit_is_not_put_aside_for_cures_that_could_not_be_measured() -> None
 
     @dataclass(frozen=True)
     class Half(World):
-        async def run(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+        async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
             if stage == "screen":
                 lost = coin("half", example.id) < 0.8
-                return Rollout(None, "", failure="transport") if lost else Rollout({"answer": "wrong"}, "wrong")
-            return await super().run(text, example, sample, stage)
+                return Rollout(failure="transport") if lost else Rollout(one_turn("wrong", {"answer": "wrong"}))
+            return await super().run(skill, example, sample, stage)
 
     _, oracle = train_in(Half(), steps=4)
     put_aside = [edit for record in oracle.decisions for edit in record["screened_out"]]

@@ -18,7 +18,8 @@ from skillc.optimize.propose.reflect import Reflection, aggregate, reflect
 from skillc.optimize.propose.replies import Lookup, MarkReply, ReflectReply
 from skillc.optimize.strategies.lookups import BatchTrajectories
 from skillc.optimize.strategies.rule_feedback import RuleCounts, lapsed
-from skillc.program.rollout import Rollout
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import Message, one_turn
 
 
 def add(text, cures=("t1",), section="rules", **more):
@@ -235,7 +236,7 @@ def test_a_failure_is_shown_beside_a_rollout_of_the_same_case_that_came_out_righ
         tries.append((example.id, sample))
         word = word_of(example)
         known = word == "wrench" and sample == 1
-        return Rollout({"kind": KIND_OF[word] if known else "fruit"}, f"try {sample} of {word}")
+        return Rollout(one_turn(f"try {sample} of {word}", {"kind": KIND_OF[word] if known else "fruit"}))
 
     shop.engine.rollouts._runner = run
     learnt(shop)
@@ -366,11 +367,12 @@ def test_a_question_after_the_last_is_no_reply(tmp_path):
 def test_lookups_read_a_long_trajectory_in_parts_and_lose_nothing(tmp_path):
     shop = Workshop(tmp_path, nothing, settings=("optimize.trajectory_limit=50",))
     ((example, outcome),) = shop.measured(shop.train[:1])
-    long = replace(outcome, reply=" ".join(f"word{i}" for i in range(400)))
+    words = " ".join(f"word{i}" for i in range(400))
+    long = replace(outcome, trajectory=replace(outcome.trajectory, steps=(Message(words),)))
     library = BatchTrajectories({"t1": trajectory_view(shop.plan, "t1", example, long, limit=None)}, 50)
     parts = library.parts("t1")
     assert len(parts) > 5
-    assert long.reply in "".join(parts)
+    assert words in "".join(parts)
     (hit,) = library.found("word399")
     assert "word399" in parts[hit.part - 1] or "word399" in "".join(parts[hit.part - 1 : hit.part + 1])
     assert library.answer(Lookup(op="read", tag="t9"))[1] == "there is no trajectory `t9`; `list` names them"

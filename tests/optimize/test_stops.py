@@ -111,10 +111,10 @@ class Cut(World):
         super().__init__()
         self._error, self._at, self._stage = error, at, stage
 
-    async def __call__(self, text, example, sample, stage):
+    async def __call__(self, skill, example, sample, stage):
         if stage == self._stage and self.count(stage) >= self._at:
             raise self._error
-        return await super().__call__(text, example, sample, stage)
+        return await super().__call__(skill, example, sample, stage)
 
 
 @pytest.mark.parametrize("cap", ["calls", "tokens", "cost"])
@@ -134,11 +134,11 @@ class Stopping(World):
         super().__init__()
         self.reason, self._at = None, (reason, at)
 
-    async def __call__(self, text, example, sample, stage):
+    async def __call__(self, skill, example, sample, stage):
         if len(self.calls) >= self._at[1]:
             self.reason = self._at[0]
             raise asyncio.CancelledError
-        return await super().__call__(text, example, sample, stage)
+        return await super().__call__(skill, example, sample, stage)
 
 
 @pytest.mark.parametrize("reason", ["time", "interrupted"])

@@ -26,7 +26,9 @@ from skillc.models.pace import RetryPolicy
 from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Compiled, Job, compile_job
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 PROGRAM = """language 1
 task {
@@ -112,11 +114,15 @@ class Models:
 class PlainRunner:
     """A rollout is one call with the skill and the question, and nothing around them."""
 
-    def __init__(self, plan: Any, client: Client, *, role: str = "target") -> None:
+    def __init__(self, plan: Any, client: Client, *, role: str = "target", root: Any = None) -> None:
         self._client = client
 
-    async def __call__(self, text: str | None, example: Example, sample: int, stage: str) -> Rollout:
+    async def close(self) -> None:
+        """Nothing is open."""
+
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """One rollout."""
+        text = skill_text(skill)
         # About as much text as a compiled module puts around a skill.
         around = "." * 1280
         messages = (Message("system", f"{text or '-'}{around}"), Message("user", str(example.inputs["question"])))
@@ -124,8 +130,8 @@ class PlainRunner:
             try:
                 done = await self._client.complete(Call("target", stage, messages, sample))
             except CallFailed as failure:
-                return Rollout(None, "", failure=KINDS[failure.kind], detail=failure.detail)  # type: ignore[arg-type]
-        return Rollout({"answer": done.text}, done.text, cost=done.cost)
+                return Rollout(failure=KINDS[failure.kind], detail=failure.detail)  # type: ignore[arg-type]
+        return Rollout(one_turn(done.text, {"answer": done.text}, cost=done.cost))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ from skillc.optimize.host import SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.plan.initial import initial_document
-from skillc.program.rollout import Rollout
+from skillc.tasks.kind import skill_text
+from skillc.tasks.runner import Rollout
+from skillc.trajectories.trajectory import one_turn
 
 PLACE = Position(epoch=1, step=1, total=8)
 KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
@@ -84,8 +86,8 @@ class Workshop:
 
         async def run(skill, example, sample, stage):
             self.rollouts += 1
-            given = answer(skill, example)
-            return Rollout({"kind": given}, f"I say {given}")
+            given = answer(skill_text(skill), example)
+            return Rollout(one_turn(f"I say {given}", {"kind": given}))
 
         self.rollouts = 0
         self.engine = Engine(

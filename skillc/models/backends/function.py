@@ -7,13 +7,9 @@ The program names a function, `backend = python("module:function")`, or its prov
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import copy
-import inspect
 import re
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -27,7 +23,15 @@ from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, k
 from skillc.models.failures import FIXES, BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
 from skillc.plan.schema import RULEBOOK, ModelPlan
 from skillc.text import listed
-from skillc.user_code import defined_at, describe_exception, load_function, raised_by_user_code, source_digest
+from skillc.user_code import (
+    ThreadExit,
+    call_function,
+    defined_at,
+    describe_exception,
+    load_function,
+    raised_by_user_code,
+    source_digest,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,13 @@ class FunctionTransport:
         messages = copy.deepcopy(list(arguments["messages"]))
         try:
             async with asyncio.timeout(seconds):
-                returned = await _call(self.backend.function, messages, self.model.bare_name, sent)
+                returned = await call_function(self.backend.function, messages, self.model.bare_name, sent)
         except TimeoutError as problem:
             raise TimeoutError(str(problem) or f"no answer within {seconds:g} s") from None
         except (SkillcError, CallFailed, asyncio.CancelledError):
             raise
         except BaseException as problem:
-            problem = problem.problem if isinstance(problem, _ThreadExit) else problem
+            problem = problem.problem if isinstance(problem, ThreadExit) else problem
             if isinstance(problem, GeneratorExit) or not raised_by_user_code(problem):
                 raise
             if isinstance(problem, Exception) and (
@@ -118,50 +122,6 @@ class FunctionTransport:
     def _failure(self, what: str) -> BackendFailed:
         message = f"model `{self.model.role}` (`{self.model.model}`): the backend `{self.backend.name}` {what}"
         return BackendFailed(scrub(message, self.endpoint.secrets), hint=FIXES["backend"])
-
-
-async def _call(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a coroutine function on this loop, another function on a thread."""
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
-        return await function(*arguments)
-    returned = await _on_thread(function, *arguments)
-    return await returned if inspect.isawaitable(returned) else returned
-
-
-async def _on_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call on a new thread, so that a hanging function blocks neither other calls nor the end of the process."""
-    loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(result: tuple[Any, BaseException | None]) -> None:
-        if not outcome.done():
-            outcome.set_result(result)
-
-    def work() -> None:
-        try:
-            result: tuple[Any, BaseException | None] = (context.run(function, *arguments), None)
-        except BaseException as problem:
-            result = (None, problem)
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(settle, result)
-
-    threading.Thread(target=work, name="skillc backend", daemon=True).start()
-    returned, problem = await outcome
-    if problem is not None and not isinstance(problem, Exception):
-        # Raised here, it would end the event loop, or be read as a cancelled task.
-        raise _ThreadExit(problem)
-    if problem is not None:
-        raise problem
-    return returned
-
-
-class _ThreadExit(Exception):  # noqa: N818
-    """A function on a thread raised an exception that is no `Exception`, as `sys.exit` does."""
-
-    def __init__(self, problem: BaseException) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
 
 
 def _counts(usage: Any) -> dict[str, Any] | None:

@@ -100,7 +100,7 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: Text
 
     def price(state: SkillState, example: Example, sample: int) -> int | None:
         found = outcome(state, example, sample)
-        return found.cost if found is not None and found.measured else None
+        return found.trajectory.cost if found is not None and found.measured else None
 
     def split(examples: Sequence[Example], samples: int) -> SplitEvidence:
         return SplitEvidence(tuple(examples), samples, lookup, ranges, price, engine.max_rollout_cost)

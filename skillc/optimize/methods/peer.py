@@ -24,7 +24,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.host import stop_reason
 from skillc.optimize.methods.bridge import Bridge, EditedDocument, Halt, section_texts
 from skillc.optimize.methods.run import MethodResult
-from skillc.optimize.propose.cases import trim, visible_answer, visible_feedback, visible_gold, visible_inputs
+from skillc.optimize.propose.cases import rendered_steps, visible_answer, visible_feedback, visible_gold, visible_inputs
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
@@ -202,8 +202,8 @@ def feedback_of(plan: Plan, example: Example, outcome: Outcome, score: float) ->
         lines.append(said)
     if gold is not None:
         lines.append(f"The right answer is `{gold}`.")
-    if "trajectory" in plan.optimize.sees and plan.task.rollout.kind != "predict" and outcome.reply:
-        lines.append(f"The whole reply was:\n{trim(outcome.reply, plan.optimize.trajectory_limit)}")
+    if "trajectory" in plan.optimize.sees and plan.task.rollout.kind != "predict" and outcome.trajectory.reply:
+        lines.append(f"The whole reply was:\n{rendered_steps(outcome.trajectory, plan.optimize.trajectory_limit)}")
     return "\n".join(lines)
 
 

@@ -23,6 +23,8 @@ from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
+from skillc.trajectories.signals import signals
+from skillc.trajectories.trajectory import Trajectory, render
 
 # What DSPy's chat adapter writes around the fields of a reply.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
@@ -62,7 +64,14 @@ def trajectory_views(
 
 def _steps(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
     seen = "trajectory" in plan.optimize.sees and not _only_answers(outcome)
-    return trim(outcome.reply, limit) if seen else None
+    return rendered_steps(outcome.trajectory, limit) if seen else None
+
+
+def rendered_steps(trajectory: Trajectory, limit: int | None) -> str:
+    """Return a reply, or the steps of several turns with the signals in them, in at most about `limit` tokens."""
+    if len(trajectory.steps) <= 1:
+        return trim(trajectory.reply, limit)
+    return "\n".join([render(trajectory, limit), *(f"[note] {signal}" for signal in signals(trajectory))])
 
 
 def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]]) -> dict[str, str]:
@@ -71,9 +80,11 @@ def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]]) -> dict[str, str]:
 
 
 def _only_answers(outcome: Outcome) -> bool:
-    """Return whether a reply contains nothing but the answer and the markers of its fields."""
+    """Return whether a rollout is one reply with nothing but the answer and the markers of its fields."""
+    if len(outcome.trajectory.steps) > 1:
+        return False
     values = [_shown(value) for value in outcome.answer.values()] if outcome.answer is not None else []
-    return _MARKER.sub("", outcome.reply).split() == " ".join(values).split()
+    return _MARKER.sub("", outcome.trajectory.reply).split() == " ".join(values).split()
 
 
 def visible_inputs(example: Example, limit: int | None) -> dict[str, str]:
@@ -85,7 +96,7 @@ def visible_answer(plan: Plan, outcome: Outcome, limit: int | None) -> str:
     """Return the target's answer; its reply if no answer is readable, unless trajectories are withheld."""
     if outcome.answer is not None:
         return trim(_shown(outcome.answer), limit)
-    return trim(outcome.reply, limit) if "trajectory" in plan.optimize.sees else "(no answer could be read)"
+    return trim(outcome.trajectory.reply, limit) if "trajectory" in plan.optimize.sees else "(no answer could be read)"
 
 
 def visible_gold(plan: Plan, example: Example) -> str | None:

@@ -6,16 +6,21 @@ from typing import Any
 import pytest
 from model_plans import TASK, Scripted, model, plan_of, reply
 
-from skillc.errors import SkillcError
+from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.pace import RetryPolicy
 from skillc.outcomes import Example
 from skillc.plan.initial import task_text
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan
-from skillc.program.rollout import Rollout, RolloutRunner
+from skillc.tasks.kind import Skill
+from skillc.tasks.runner import Rollout, RolloutRunner
 
 SKILL = "# Route tickets\n\n## Rules\n\n- If the ticket mentions `invoice`, answer billing.\n"
+
+
+def skill_of(text: str | None) -> Skill | None:
+    return None if text is None else Skill(Document("route-tickets", "routes", ()), text)
 
 
 def answer(text: str) -> str:
@@ -32,16 +37,16 @@ async def no_sleep(seconds: float) -> None:
 
 def one(transport: Any, *, text: str | None = SKILL, plan: Any = None, at: Example | None = None) -> Rollout:
     with Client(plan or plan_of(), transport=transport, sleep=no_sleep, retries=RetryPolicy(attempts=2)) as client:
-        return asyncio.run(RolloutRunner(plan or plan_of(), client)(text, at or example(), 0, "rollout"))
+        return asyncio.run(RolloutRunner(plan or plan_of(), client)(skill_of(text), at or example(), 0, "rollout"))
 
 
 def test_a_rollout_gives_the_outputs_and_the_reply() -> None:
     transport = Scripted(lambda sent: reply(answer("billing"), usage=(30, 4)))
     rollout = one(transport)
     assert rollout.prediction == {"team": "billing"}
-    assert rollout.reply == answer("billing")
-    assert (rollout.failure, rollout.problem, rollout.tokens) == (None, None, 34)
-    assert rollout.cost == 30 * 150 + 4 * 600
+    assert rollout.trajectory.reply == answer("billing")
+    assert (rollout.failure, rollout.trajectory.problem, rollout.trajectory.tokens) == (None, None, 34)
+    assert rollout.trajectory.cost == 30 * 150 + 4 * 600
     system, user = transport.sent[0]["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     assert "If the ticket mentions `invoice`, answer billing." in system["content"]
@@ -70,8 +75,8 @@ def test_a_whole_reply_that_cannot_be_read_is_a_problem_and_no_failure(text: str
     rollout = one(transport)
     assert rollout.prediction is None
     assert rollout.failure is None
-    assert problem in str(rollout.problem)
-    assert rollout.reply == text
+    assert problem in str(rollout.trajectory.problem)
+    assert rollout.trajectory.reply == text
     assert len(transport.sent) == 1  # no second paid call in another format
 
 
@@ -88,7 +93,7 @@ def test_an_infrastructure_failure_is_never_a_score(sent_back: Any, failure: str
     rollout = one(Scripted(lambda sent: sent_back))
     assert rollout.failure == failure
     assert rollout.prediction is None
-    assert rollout.problem is None
+    assert rollout.trajectory.problem is None
 
 
 class Refused(Exception):  # noqa: N818
@@ -110,7 +115,7 @@ def test_samples_are_calls_of_their_own_and_repeats_are_not() -> None:
         with Client(plan_of(), transport=transport) as client:
             runner = RolloutRunner(plan_of(), client)
             for sample, stage in ((0, "baseline"), (0, "gate"), (1, "gate")):
-                await runner(SKILL, example(), sample, stage)
+                await runner(skill_of(SKILL), example(), sample, stage)
             lines = client.ledger.snapshot()["charged"]["lines"]  # type: ignore[index,call-overload]
             assert [(line["stage"], line["calls"]) for line in lines] == [("baseline", 1), ("gate", 2)]
 
@@ -128,7 +133,7 @@ def test_concurrent_rollouts_of_several_skills_do_not_mix() -> None:
         with Client(plan_of(), transport=Scripted(echo), concurrency=8) as client:
             runner = RolloutRunner(plan_of(), client)
             texts = ("# A\n\nbilling first\n", "# B\n\nshipping first\n")
-            jobs = [runner(text, example(f"number {i} "), 0, "rollout") for i in range(40) for text in texts]
+            jobs = [runner(skill_of(text), example(f"number {i} "), 0, "rollout") for i in range(40) for text in texts]
             return await asyncio.gather(*jobs)
 
     rollouts = asyncio.run(scenario())
@@ -136,7 +141,7 @@ def test_concurrent_rollouts_of_several_skills_do_not_mix() -> None:
         first, second = rollouts[2 * i : 2 * i + 2]
         expected = ("billing", "shipping") if i % 2 == 0 else ("shipping", "billing")
         assert ((first.prediction or {})["team"], (second.prediction or {})["team"]) == expected
-        assert first.tokens == second.tokens == 8
+        assert first.trajectory.tokens == second.trajectory.tokens == 8
 
 
 def test_chain_of_thought_asks_for_reasoning_first() -> None:
@@ -145,12 +150,6 @@ def test_chain_of_thought_asks_for_reasoning_first() -> None:
     rollout = one(transport, plan=plan_of(task=task))
     assert rollout.prediction == {"team": "shipping"}
     assert "reasoning" in transport.sent[0]["messages"][0]["content"]
-
-
-def test_other_kinds_of_rollout_say_that_they_come_later() -> None:
-    task = TASK.model_copy(update={"rollout": RolloutPlan(kind="react")})
-    with pytest.raises(SkillcError, match="`rollout = react` is not supported yet"):
-        one(Scripted(), plan=plan_of(task=task))
 
 
 def test_outputs_of_every_type_come_back_as_json_has_them() -> None:
@@ -177,13 +176,15 @@ def test_outputs_of_every_type_come_back_as_json_has_them() -> None:
     assert "an input named lm" in transport.sent[0]["messages"][1]["content"]
     infinite = one(Scripted(lambda sent: reply(whole.replace("1.5", "Infinity"))), plan=plan_of(task=task), at=at)
     assert infinite.prediction is None
-    assert "`n`" in str(infinite.problem)
+    assert "`n`" in str(infinite.trajectory.problem)
 
 
 def test_the_rulebook_is_reached_the_same_way() -> None:
     plan = plan_of(model(name="rulebook/v1", base_url=None))
     with Client(plan, offline=True) as client:
-        rollout = asyncio.run(RolloutRunner(plan, client)(SKILL, example("where is my invoice"), 0, "rollout"))
+        rollout = asyncio.run(
+            RolloutRunner(plan, client)(skill_of(SKILL), example("where is my invoice"), 0, "rollout")
+        )
     assert rollout.prediction == {"team": "billing"}
-    assert rollout.cost == 0
-    assert rollout.tokens > 0
+    assert rollout.trajectory.cost == 0
+    assert rollout.trajectory.tokens > 0

@@ -1,0 +1,174 @@
+"""What a kind of rollout is, and the registry of all kinds."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import JsonValue
+
+from skillc.document.skill import Document, for_target
+from skillc.errors import SkillcError
+from skillc.models.calls import Completion
+from skillc.models.client import Client
+from skillc.outcomes import Example, UnmeasuredKind
+from skillc.plan.schema import Plan
+from skillc.text import listed
+from skillc.trajectories.trajectory import Trajectory
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill as a rollout gets it: the document, and the text that the target reads."""
+
+    document: Document
+    text: str
+
+    @classmethod
+    def of(cls, document: Document) -> Skill:
+        """Return a document with its text."""
+        return cls(document, for_target(document))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where rollouts run.
+
+    Attributes:
+        plan: its `task.rollout` has the arguments and settings of the kind.
+        client: sends the calls of a rollout.
+        role: the model that answers.
+        root: the program's folder, where the user's functions and files are.
+        note: tells the user something once.
+    """
+
+    plan: Plan
+    client: Client
+    role: str
+    root: Path
+    note: Callable[[str], None] = lambda message: None
+
+    @property
+    def settings(self) -> Mapping[str, JsonValue]:
+        """The settings of the kind, as declared."""
+        return self.plan.task.rollout.settings
+
+
+class RolloutFailed(Exception):  # noqa: N818
+    """A rollout was not measured, for a reason that is no fault of the skill: a server, an agent, an environment.
+
+    Attributes:
+        kind: the kind of failure.
+        detail: its cause in one line.
+    """
+
+    def __init__(self, kind: UnmeasuredKind, detail: str = "") -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+
+
+class RolloutKind(ABC):
+    """A place where a skill is used. One object runs all rollouts of a run, many at once.
+
+    Attributes:
+        slots: the most rollouts at once; None for any number.
+
+    Raises:
+        SkillcError: a setting is wrong, or this machine lacks what the kind needs.
+    """
+
+    slots: int | None = None
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    @classmethod
+    def source(cls, plan: Plan, root: Path) -> str:
+        """Return a digest of the code beside skillc that decides what a rollout does; it belongs to the run."""
+        return ""
+
+    @abstractmethod
+    async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
+        """Run one example with a skill, None for no skill, within the settings of the kind.
+
+        Calls of models go through `site.client`; its caps are the budget. Files of a rollout are its own.
+
+        Raises:
+            RolloutFailed: an infrastructure failure.
+            CallFailed, PermanentFailure, BudgetReached: from the models.
+        """
+
+    async def close(self) -> None:  # noqa: B027  # most kinds start nothing
+        """End everything that the kind has started."""
+
+
+def skill_text(skill: Skill | None) -> str | None:
+    """Return the text that the target reads, None for no skill."""
+    return skill.text if skill is not None else None
+
+
+def last_reply(completions: Sequence[Completion]) -> str:
+    """Return the text of the last reply; empty without one."""
+    return completions[-1].text if completions else ""
+
+
+Kind = TypeVar("Kind", bound=type[RolloutKind])
+
+ENTRY_POINTS = "skillc.rollouts"
+_KINDS: dict[str, type[RolloutKind]] = {}
+# Loaded on use: some kinds import dspy, others an optional package.
+_MODULES: Mapping[str, str] = {
+    "predict": "skillc.tasks.predict",
+    "chain_of_thought": "skillc.tasks.predict",
+    "python": "skillc.tasks.function",
+}
+PLUGIN = "plugin"
+"""`rollout = plugin("name") { ... }` is a kind of another package."""
+
+
+def rollout_kind(*names: str) -> Callable[[Kind], Kind]:
+    """Register a class as the kind of rollout with these names."""
+
+    def register(cls: Kind) -> Kind:
+        for name in names:
+            _KINDS[name] = cls
+        return cls
+
+    return register
+
+
+def find_kind(plan: Plan) -> type[RolloutKind]:
+    """Return the class of a plan's kind of rollout.
+
+    Raises:
+        SkillcError: no package provides it, or its package cannot be imported.
+    """
+    rollout = plan.task.rollout
+    name = str(rollout.arguments[0]) if rollout.kind == PLUGIN else rollout.kind
+    if name not in _KINDS:
+        _load(name)
+    if name not in _KINDS:
+        known = sorted({*_MODULES, *_KINDS, *(each.name for each in entry_points(group=ENTRY_POINTS))})
+        raise SkillcError(
+            f"no installed package provides the kind of rollout `{name}`", hint=f"known kinds are {listed(known)}"
+        )
+    return _KINDS[name]
+
+
+def _load(name: str) -> None:
+    if name in _MODULES:
+        importlib.import_module(_MODULES[name])
+    for entry in entry_points(group=ENTRY_POINTS, name=name):
+        try:
+            _KINDS[name] = entry.load()
+        except Exception as problem:
+            raise SkillcError(
+                f"the kind of rollout `{name}` of the package `{entry.dist.name if entry.dist else entry.value}` "
+                f"cannot be imported: {problem}"
+            ) from problem

@@ -1,0 +1,106 @@
+"""Run an example through the plan's kind of rollout, and tell failures from answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from skillc.json_values import JsonObject
+from skillc.models.calls import Completion
+from skillc.models.client import Client
+from skillc.models.dspy_lm import scope
+from skillc.models.failures import CallFailed, find_failure
+from skillc.outcomes import Example, UnmeasuredKind
+from skillc.plan.models import TARGET
+from skillc.plan.schema import Plan
+from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, find_kind
+from skillc.trajectories.trajectory import Trajectory
+
+_UNMEASURED_BY: dict[str, UnmeasuredKind] = {
+    "transient": "transport",
+    "malformed": "transport",
+    "empty": "empty",
+    "cut": "cut",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """The result of one rollout: what happened, or why it is unmeasured.
+
+    Attributes:
+        trajectory: with the tokens and cost of all calls, failed rollouts included.
+        failure: why the rollout is unmeasured, else None.
+        detail: the cause of a failure: the provider's status and message, an agent's last line.
+    """
+
+    trajectory: Trajectory = field(default_factory=Trajectory)
+    failure: UnmeasuredKind | None = None
+    detail: str = ""
+
+    @property
+    def prediction(self) -> JsonObject | None:
+        """Value by output; None without a readable answer."""
+        return self.trajectory.answer
+
+
+class RolloutRunner:
+    """Runs rollouts of a plan's task with the model of a role; `root` is the program's folder.
+
+    Raises:
+        SkillcError: the kind of rollout is unknown, or this machine lacks what it needs.
+    """
+
+    def __init__(self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None) -> None:
+        self._client = client
+        self._kind: RolloutKind = find_kind(plan)(Site(plan, client, role, root or Path(), client.pacing.report))
+        self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
+
+    async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+        """Run an example with a skill, None for no skill.
+
+        A kind with a limited number of slots takes its place in the order of calls only with a slot: an earlier place
+        of a rollout that waits for a slot would hold up the second call of one that has it.
+
+        Raises:
+            PermanentFailure, BudgetReached: from the models.
+        """
+        async with self._slots or nullcontext():
+            with self._client.ticket(), scope(stage, sample) as inside:
+                start = time.monotonic()
+                try:
+                    trajectory = await self._kind.run(skill, example, sample=sample)
+                except Exception as raised:
+                    return failed_rollout(raised, inside.completions)
+                trajectory = replace(trajectory, seconds=round(time.monotonic() - start, 3))
+                return Rollout(with_usage(trajectory, inside.completions))
+
+    async def close(self) -> None:
+        """End everything that rollouts have started."""
+        await self._kind.close()
+
+
+def failed_rollout(raised: Exception, completions: Sequence[Completion]) -> Rollout:
+    """Return the unmeasured rollout of an infrastructure failure; any other error is raised again."""
+    failure = raised if isinstance(raised, RolloutFailed) else find_failure(raised)
+    used = with_usage(Trajectory(), completions)
+    if isinstance(failure, RolloutFailed):
+        return Rollout(used, failure.kind, failure.detail)
+    if isinstance(failure, CallFailed):
+        return Rollout(used, _UNMEASURED_BY[failure.kind], failure.detail)
+    raise failure or raised from None
+
+
+def with_usage(trajectory: Trajectory, completions: Sequence[Completion]) -> Trajectory:
+    """Add the tokens and cost of calls to a trajectory."""
+    costs = [trajectory.cost, *(completion.cost for completion in completions)]
+    known = [cost for cost in costs if cost is not None]
+    return replace(
+        trajectory,
+        tokens=trajectory.tokens + sum(completion.usage.total for completion in completions),
+        cost=sum(known) if len(known) == len(costs) else None,
+    )
