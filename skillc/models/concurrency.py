@@ -186,6 +186,9 @@ class SingleFlight(Generic[K, T]):
                 task.cancel()
                 # A cancelled caller may rely on its work having ended.
                 await asyncio.wait({task})
+                if not task.cancelled():
+                    # Nobody else reads its error, which asyncio would print.
+                    task.exception()
             raise
         finally:
             if self._tasks.get(key) is task:

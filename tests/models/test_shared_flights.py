@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import subprocess
 import sys
@@ -291,3 +292,27 @@ def test_a_cache_in_memory_claims_nothing(tmp_path: Path) -> None:
     assert not claims.shared
     assert asyncio.run(claims.take(KEY, 0)) is None
     claims.close()
+
+
+def test_the_error_of_a_flight_that_its_only_caller_left_is_not_printed() -> None:
+    printed: list[dict[str, Any]] = []
+
+    async def fails_at_its_end() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("the disk is full")
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: printed.append(context))
+        caller = asyncio.create_task(concurrency.SingleFlight[str, None]().join(KEY, fails_at_its_end))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        del caller
+        gc.collect()
+
+    asyncio.run(scenario())
+    assert printed == []
