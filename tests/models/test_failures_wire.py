@@ -372,6 +372,21 @@ def test_requests_that_are_not_ours_stay_as_they_are() -> None:
         assert server.total == 3
 
 
+def test_a_client_that_was_closed_is_not_used_by_a_later_loop_with_the_same_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """litellm keeps clients by the id of their loop, which a later loop gets by chance."""
+    from skillc.models.backends.litellm import load_litellm
+
+    litellm = load_litellm()
+    cache = type(litellm.in_memory_llm_clients_cache)
+    monkeypatch.setattr(cache, "update_cache_key_with_event_loop", lambda self, key: f"{key}-id of a loop")
+    with FaultyServer([say("first"), say("second")]) as server:
+        for text in ("first", "second"):
+            completion = ask(server, monkeypatch).completion
+            assert completion is not None
+            assert completion.text == text
+            asyncio.run(litellm.close_litellm_async_clients())
+
+
 ERRORS = [
     ({"error": {"message": "no", "code": "c"}}, ("no", "c")),
     ({"error": {"message": "no", "type": "t", "code": None}}, ("no", "t")),

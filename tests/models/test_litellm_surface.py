@@ -17,7 +17,16 @@ PACKAGE = Path(skillc.__file__).parent
 FILE = Path(backend.__file__)
 
 # Names that are called, read or set.
-ATTRIBUTES = {"acompletion", "drop_params", "provider_list", "suppress_debug_info", "telemetry"}
+ATTRIBUTES = {
+    "acompletion",
+    "drop_params",
+    "in_memory_llm_clients_cache",
+    "provider_list",
+    "suppress_debug_info",
+    "telemetry",
+}
+# Of its cache of clients.
+CACHE = {"cache_dict", "delete_cache", "update_cache_key_with_event_loop"}
 IMPORTS = {"litellm", "openai.resources.chat", "litellm.llms.custom_httpx.aiohttp_transport"}
 # Arguments of `acompletion`; others reach the provider as they are.
 ARGUMENTS = {"model", "messages", "timeout", "api_key", "tools", "response_format", "max_tokens", "seed"}
@@ -65,6 +74,8 @@ def test_litellm_has_what_is_listed_here() -> None:
     litellm = backend.load_litellm()
     lacking = {name for name in ATTRIBUTES if not hasattr(litellm, name)}
     assert not lacking, f"this litellm has no {lacking}"
+    lacking = {name for name in CACHE if not hasattr(litellm.in_memory_llm_clients_cache, name)}
+    assert not lacking, f"its cache of clients has no {lacking}"
     arguments = inspect.signature(litellm.acompletion).parameters
     assert set(arguments) >= ARGUMENTS, f"`acompletion` takes no {ARGUMENTS - set(arguments)}"
     assert any(each.kind is each.VAR_KEYWORD for each in arguments.values()), "`acompletion` takes no further arguments"

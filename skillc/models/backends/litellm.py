@@ -285,8 +285,25 @@ async def disconnect() -> None:
     for transport in list(_USED.pop(asyncio.get_running_loop(), ())):
         with suppress(Exception):
             await transport.aclose()
+    _forget_clients()
     # Sockets are closed in the next iteration of the loop.
     await asyncio.sleep(0)
+
+
+def _forget_clients() -> None:
+    """Remove the running loop's clients from litellm's cache.
+
+    It keeps them for an hour by the id of the loop, which a later loop may have too. A client that was closed in
+    between, as `litellm.close_litellm_async_clients` closes all of them, would fail every request of that loop.
+    """
+    litellm = sys.modules.get("litellm")
+    if litellm is None:
+        return
+    with suppress(AttributeError):
+        clients = litellm.in_memory_llm_clients_cache
+        of_this_loop = clients.update_cache_key_with_event_loop("")
+        for key in [key for key in clients.cache_dict if key.endswith(of_this_loop)]:
+            clients.delete_cache(key)
 
 
 async def _read(watching: WatchedRequest, request: Any, response: Any) -> Any:
