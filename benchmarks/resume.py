@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "faults"))
 
 from loopback import Loopback
@@ -41,7 +42,6 @@ def main() -> int:
                 finish(nursery, server, folder)
                 again.append(server.total - once)
             differing += compiled(folder) != expected
-    nursery.close()
     print(f"{arguments.kills} runs in {time.monotonic() - began:.0f} s, {dead} of them killed before their end")
     print(f"runs that ended with other bytes: {differing}")
     print(f"requests sent again: at most {max(again)}, {sum(again) / len(again):.1f} on average; in flight {IN_FLIGHT}")

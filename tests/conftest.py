@@ -3,12 +3,14 @@
 from collections import Counter
 
 import pytest
+from forked import share_server
 from hypothesis import settings
 from thorough import example_count
 
 # Machines are shared: how long one example takes says nothing about the code.
 settings.register_profile("skillc", deadline=None, max_examples=example_count(100))
 settings.load_profile("skillc")
+share_server()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,8 +1,8 @@
 """`skillc` in forked processes: the libraries are imported once for a whole run of the tests, not for each command.
 
-A server imports them, listens on a socket and forks for each request. A command is a small program that passes its
-folder, environment, arguments and standard streams to that server, forwards SIGINT and SIGTERM, and ends with the
-status of the forked process, which a SIGKILL of the command kills too.
+A server imports them, listens on a socket and forks for each request; it is shared by all processes of a test run. A
+command is a small program that passes its folder, environment, arguments and standard streams to that server, forwards
+SIGINT and SIGTERM, and ends with the status of the forked process, which a SIGKILL of the command kills too.
 As a program: `serve SOCKET`, `skillc SOCKET [ARGUMENT ...]` and `python SOCKET SCRIPT [ARGUMENT ...]`.
 """
 
@@ -15,6 +15,8 @@ import sys
 from functools import cache
 
 _READY = b"ready\n"
+# The folder of the server's sockets; processes that inherit it share the server.
+_FOLDER = "SKILLC_TESTS_SERVER"
 
 
 def command(what="skillc"):
@@ -22,19 +24,90 @@ def command(what="skillc"):
     return [sys.executable, "-I", "-S", __file__, what, _server()]
 
 
-@cache
-def _server():
-    """The socket of this process's server, which is started when it is first needed."""
-    import subprocess
+def share_server():
+    """Let this process and those that it starts share one server."""
+    import shutil
     import tempfile
 
-    folder = tempfile.TemporaryDirectory()
-    path = os.path.join(folder.name, "server")
-    server = subprocess.Popen([sys.executable, __file__, "serve", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert server.stdout.readline() == _READY
-    # The server ends with its standard input.
-    atexit.register(lambda: (server.stdin.close(), server.wait(), folder.cleanup()))
+    if _FOLDER not in os.environ:
+        folder = os.environ[_FOLDER] = tempfile.mkdtemp(prefix="skillc-tests-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+
+
+@cache
+def _server():
+    """The socket of the server, which the first process that needs it starts."""
+    import fcntl
+    import subprocess
+
+    share_server()
+    path = os.path.join(os.environ[_FOLDER], "server")
+    with open(path + ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _use(path):
+            server = subprocess.Popen(
+                [sys.executable, __file__, "serve", path],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+            assert server.stdout.readline() == _READY
+            server.stdout.close()
+            assert _use(path)
     return path
+
+
+_uses = []
+
+
+def _use(path):
+    """Keep a running server alive until this process ends; False if none is running."""
+    use = socket.socket(socket.AF_UNIX)
+    try:
+        use.connect(path + ".use")
+        running = bool(use.recv(1))
+    except OSError:
+        running = False
+    if running:
+        _uses.append(use)
+    else:
+        use.close()
+    return running
+
+
+class Forked:
+    """A forked process of the server, which is killed if this object is dropped.
+
+    Args:
+        what: `skillc`, or `python` for a script.
+        folder: its working folder.
+        environment: all of it.
+        streams: the file descriptors of its standard streams.
+        path: the socket of the server; by default of that which all share.
+
+    Attributes:
+        pid: its process id.
+    """
+
+    def __init__(self, what, folder, environment, arguments, streams, path=None):
+        self._server = socket.socket(socket.AF_UNIX)
+        self._server.connect(path or _server())
+        data = json.dumps([what, str(folder), dict(environment), list(map(str, arguments))]).encode() + b"\n"
+        sent = socket.send_fds(self._server, [data], streams)
+        self._server.sendall(data[sent:])
+        self._answers = self._server.makefile("rb")
+        self.pid = int(self._answers.readline())
+
+    def forward(self, number):
+        """Send it a signal by its number."""
+        self._server.send(bytes([number]))
+
+    def wait(self):
+        """Its exit status; minus the signal that ended it."""
+        status = int(self._answers.readline())
+        self._answers.close()
+        self._server.close()
+        return status
 
 
 def import_libraries():
@@ -102,18 +175,42 @@ def _serve(path):
     import_libraries()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen()
+    listener, uses = _listening(path), _listening(path + ".use")
     sys.stdout.buffer.write(_READY)
     sys.stdout.buffer.flush()
-    threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
+    threading.Thread(target=_end_unused, args=(uses,), daemon=True).start()
     while True:
         asked, _ = listener.accept()
         if os.fork() == 0:
             listener.close()
             _watch(asked)
         asked.close()
+
+
+def _listening(path):
+    if os.path.exists(path):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen(128)
+    return listener
+
+
+def _end_unused(uses):
+    """End this process when the last of its users has ended."""
+    import select
+
+    users = []
+    while True:
+        for ready in select.select([uses, *users], [], [])[0]:
+            if ready is uses:
+                users.append(uses.accept()[0])
+                users[-1].send(b"y")
+            else:
+                users.remove(ready)
+                ready.close()
+        if not users:
+            os._exit(0)
 
 
 def _watch(asked):
@@ -133,6 +230,7 @@ def _watch(asked):
     for stream in (*streams, 0, 1, 2):
         os.close(stream)
     ended = os.pidfd_open(child)
+    asked.sendall(b"%d\n" % child)
     while ended not in select.select([asked, ended], [], [])[0]:
         forwarded = asked.recv(1)
         os.kill(child, forwarded[0] if forwarded else signal.SIGKILL)
@@ -140,7 +238,7 @@ def _watch(asked):
             break
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     try:
-        asked.sendall(json.dumps(status).encode())
+        asked.sendall(b"%d\n" % status)
     finally:
         os._exit(0)
 
@@ -162,15 +260,10 @@ def _become(folder, environment, streams):
 
 
 def _ask(what, path, arguments):
-    request = json.dumps([what, os.getcwd(), dict(os.environ), arguments]) + "\n"
-    with socket.socket(socket.AF_UNIX) as server:
-        server.connect(path)
-        data = request.encode()
-        sent = socket.send_fds(server, [data], [0, 1, 2])
-        server.sendall(data[sent:])
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda number, _: server.send(bytes([number])))
-        status = json.loads(server.recv(100))
+    forked = Forked(what, os.getcwd(), os.environ, arguments, [0, 1, 2], path)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: forked.forward(number))
+    status = forked.wait()
     if status < 0:
         signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)

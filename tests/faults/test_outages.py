@@ -27,9 +27,7 @@ OPTIMIZER = '"openai/rulebook" { base_url = env("OTHER"); key = env("KEY"); down
 
 @pytest.fixture(scope="module")
 def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    return Nursery()
 
 
 def program(down="1 s"):

@@ -30,9 +30,7 @@ def answer(messages, model, parameters):
 
 @pytest.fixture(scope="module")
 def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    return Nursery()
 
 
 def own(folder, reports):

@@ -26,9 +26,7 @@ FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl"
 
 @pytest.fixture(scope="module")
 def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    return Nursery()
 
 
 @pytest.fixture

@@ -19,9 +19,7 @@ METRIC = PROGRAM.replace("exact_match(kind)", 'python("own:good")')
 
 @pytest.fixture(scope="module")
 def nursery():
-    nursery = Nursery()
-    yield nursery
-    nursery.close()
+    return Nursery()
 
 
 def compiled_with(nursery, folder, body, program=METRIC, helper=""):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -51,10 +50,8 @@ NO_ROOM = {"429", "429 without", "503", "529"}
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
+def nursery() -> Nursery:
+    return Nursery()
 
 
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])

@@ -9,7 +9,6 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -97,10 +96,8 @@ CURED = {
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    made = Nursery()
-    yield made
-    made.close()
+def nursery() -> Nursery:
+    return Nursery()
 
 
 def with_signs(server: FaultyServer, protocol: str) -> str:
