@@ -231,7 +231,7 @@ def estimate(planned: Planned) -> Estimated:
         dataset = load(planned.plan.task, planned.plan.data, planned.root)
     except DataError as problem:
         raise UnfitDataError(planned.path, _unusable(planned, problem)) from None
-    sizes = sizes_of(planned.plan, dataset)
+    sizes = sizes_of(planned.plan, dataset, planned.root)
     spent = bounds(planned.plan, sizes, price_table(planned.plan))
     severities = list(Severity)
     found = sorted(

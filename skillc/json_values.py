@@ -98,7 +98,8 @@ def _plain(value: object) -> object:
         return {_key(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_plain(item) for item in value]
-    return {name: _plain(item) for name, item in fields_of(value).items()}
+    later = getattr(type(value), "LATER", ())
+    return {name: _plain(item) for name, item in fields_of(value).items() if item is not None or name not in later}
 
 
 def _key(key: object) -> str:

@@ -5,8 +5,8 @@ Scores are integers in millionths, so that sums do not depend on the order of ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -25,6 +25,7 @@ class Example:
         gold: by name of the task's outputs. Of a list any value is right, unless the output is a list.
         fields: by name of the program's data fields.
         group: the split group, the example's id if the program declares none.
+        labels: texts that stand for inputs which are no text, by name: an image's name and size.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Example:
     gold: JsonObject
     fields: JsonObject
     group: str
+    labels: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
 UnmeasuredKind = Literal["transport", "empty", "cut", "judge", "tool", "environment", "agent", "user"]

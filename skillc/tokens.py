@@ -36,11 +36,19 @@ def count_tokens(text: str) -> int:
     return total
 
 
-def split_tokens(text: str) -> list[str]:
-    """Return the tokens that `count_tokens` counts, in order."""
-    found: list[str] = []
-    for piece in _PIECE.findall(text):
+def token_spans(text: str) -> list[tuple[int, int]]:
+    """Return start and end of the tokens that `count_tokens` counts, in order."""
+    if text.isascii():
+        return [match.span() for match in _TOKEN.finditer(text)]
+    found: list[tuple[int, int]] = []
+    for match in _PIECE.finditer(text):
+        piece, (start, end) = match.group(), match.span()
         letters = _LETTERS_A_TOKEN if ord(max(piece)) < 0x2000 else 1
         size = _DIGITS_A_TOKEN if piece.isdigit() else letters
-        found += [piece[i : i + size] for i in range(0, len(piece), size)]
+        found += [(at, min(at + size, end)) for at in range(start, end, size)]
     return found
+
+
+def split_tokens(text: str) -> list[str]:
+    """Return the tokens that `count_tokens` counts, in order."""
+    return [text[start:end] for start, end in token_spans(text)]

@@ -104,10 +104,11 @@ class CallSizer:
         rollout, price = self._plan.task.rollout, self._prices.get("target")
         turns = _turns(rollout.settings)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
+        given, most_given = inputs.mean + self._sizes.images.mean, inputs.most + self._sizes.images.most
         answered = SpendBound(
             one_call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
-            one_call(_AROUND_ROLLOUT + middle + inputs.mean, min(reply, model.max_reply), price),
-            one_call(_AROUND_ROLLOUT + high + inputs.most, model.max_reply, price),
+            one_call(_AROUND_ROLLOUT + middle + given, min(reply, model.max_reply), price),
+            one_call(_AROUND_ROLLOUT + high + most_given, model.max_reply, price),
         ).times(1, -(-turns // 2), turns)
         for role in judges(self._plan):
             answered += self._judged(role)
@@ -201,7 +202,9 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
         return None
     most = _AROUND_ROLLOUT + _skill_tokens(plan)[2] + sizes.inputs.most
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
-    return None if cost is None else cost * _turns(plan.task.rollout.settings)
+    if cost is None:
+        return None
+    return (cost + sizes.images.most * price.input / 1_000_000) * _turns(plan.task.rollout.settings)
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:

@@ -8,7 +8,7 @@ from textwrap import fill
 from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
-from skillc.budget.spend import SpendBound
+from skillc.budget.spend import Sizes, SpendBound
 from skillc.budget.steps import method_counts, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.gates import units
@@ -31,7 +31,7 @@ _GAP = "  "
 def as_text(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> str:
     """The plan for a terminal, with the notes among the diagnostics."""
     blocks: dict[str, list[Cells]] = {
-        "task": _task(plan),
+        "task": _task(plan, bounds.sizes),
         f"skill {plan.skill.artifact}": _skill(plan),
         "models": _models(plan, bounds),
         "data": _data(plan, bounds),
@@ -106,16 +106,21 @@ def table(rows: Sequence[Cells], *, right: Sequence[int] = ()) -> list[str]:
     return lines
 
 
-def _task(plan: Plan) -> list[Cells]:
+def _task(plan: Plan, sizes: Sizes) -> list[Cells]:
     task = plan.task
     fields = [*(("input", field) for field in task.inputs), *(("output", field) for field in task.outputs)]
     arguments = ", ".join(f'"{argument}"' for argument in task.rollout.arguments)
     rollout = task.rollout.kind + (f"({arguments})" if arguments else "")
-    return [*((kind, field.name, _type(field)) for kind, field in fields), ("rollout", rollout)]
+    return [*((kind, field.name, _type(field, sizes)) for kind, field in fields), ("rollout", rollout)]
 
 
-def _type(field: FieldPlan) -> str:
+def _type(field: FieldPlan, sizes: Sizes) -> str:
     limit = f", at most {field.limit:,} tokens" if field.limit is not None else ""
+    if field.cut is not None:
+        count, _ = sizes.cuts.get(field.name, (0, None))
+        limit += f", the {field.cut} is cut in {counted(count, 'example')}"
+    if field.type.file_kind == "image" and sizes.images.most:
+        limit += f", about {sizes.images.mean:,} tokens an example with all images"
     return field.type.text + limit
 
 

@@ -141,6 +141,8 @@ class Sizes:
         values: the number of validation examples by value, for each field that a gate names.
         inputs: tokens of the inputs of an example.
         outputs: tokens of the right answer of an example.
+        images: tokens of the images of an example, as the target's provider charges them; the most is a bound.
+        cuts: by input, the number of examples whose value was cut, and the tokens left out of one.
     """
 
     train: int
@@ -150,6 +152,8 @@ class Sizes:
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     inputs: Extent = Extent()
     outputs: Extent = Extent()
+    images: Extent = Extent()
+    cuts: Mapping[str, tuple[int, Extent]] = field(default_factory=dict)
 
     def smallest_group(self, field: str) -> tuple[str, int] | None:
         """Name and size of the smallest group of `by = field` on validation; None if no sizes are known.

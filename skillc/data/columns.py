@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
@@ -14,6 +14,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from skillc.data.attachments import BadFile, paths_in, read_image, read_text, texts_in_prompt
+from skillc.data.cutting import Cut, cut_value
 from skillc.data.problems import Problems, closest_name, name_list
 from skillc.data.read import Row, is_csv, parse_json, read_rows
 from skillc.json_values import JsonObject
@@ -28,19 +30,28 @@ _BOOLS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0"
 
 @dataclass(frozen=True, slots=True)
 class DataColumn:
-    """A field of the program and its role."""
+    """A field of the program and its role; `reads` marks an input that is cut or names files."""
 
     field: FieldPlan
     role: ColumnRole
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TypedRow:
-    """The values of one row, by role and name."""
+    """The values of one row, by role and name.
+
+    Attributes:
+        inputs: as the target reads them.
+        whole: the inputs before any was cut.
+        left_out: the tokens that were cut, by input.
+    """
 
     inputs: JsonObject
     gold: JsonObject
     fields: JsonObject
+    whole: JsonObject
+    left_out: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +63,14 @@ class DataFile:
         csv: whether all its values are text.
         folder: the folder of paths in it.
         root: the program's folder; paths in examples are relative to it.
+        one_turn: whether the target reads the text of files in its prompt.
     """
 
     name: str
     csv: bool
     folder: Path
     root: Path
+    one_turn: bool = False
 
 
 class BadValue(ValueError):  # noqa: N818
@@ -72,7 +85,10 @@ class BadValue(ValueError):  # noqa: N818
 def columns_of(task: TaskPlan, data: DataPlan) -> tuple[DataColumn, ...]:
     """Return all columns that a program reads, inputs first."""
     return (
-        *(DataColumn(field, "input") for field in task.inputs),
+        *(
+            DataColumn(field, "input", field.cut is not None or field.type.file_kind is not None)
+            for field in task.inputs
+        ),
         *(DataColumn(field, "output") for field in task.outputs),
         *(DataColumn(field, "field") for field in data.fields),
     )
@@ -81,15 +97,54 @@ def columns_of(task: TaskPlan, data: DataPlan) -> tuple[DataColumn, ...]:
 def convert_row(row: Row, columns: tuple[DataColumn, ...], file: DataFile, problems: Problems) -> TypedRow | None:
     """Return the typed values of a row; report its problems and return None if it has any."""
     values: dict[ColumnRole, dict[str, JsonValue]] = {"input": {}, "output": {}, "field": {}}
+    whole: dict[str, JsonValue] | None = None
+    left_out: dict[str, int] = {}
     good = True
     for column in columns:
         try:
-            values[column.role][column.field.name] = _value(row, column, file)
+            value = _value(row, column, file)
+            if column.role == "input" and column.reads:
+                full, cut = _read_input(value, column.field, file)
+                if cut.left_out:
+                    left_out[column.field.name] = cut.left_out
+                    whole = whole or {}
+                    whole[column.field.name] = full
+                value = cut.value
+            values[column.role][column.field.name] = value
         except BadValue as bad:
             at = (column.role, column.field.name, None)
             problems.add(file.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
             good = False
-    return TypedRow(values["input"], values["output"], values["field"]) if good else None
+    if not good:
+        return None
+    inputs = values["input"]
+    return TypedRow(inputs, values["output"], values["field"], {**inputs, **whole} if whole else inputs, left_out)
+
+
+def _read_input(value: JsonValue, field: FieldPlan, file: DataFile) -> tuple[JsonValue, Cut]:
+    """Return an input before and after its files were read and its limit was applied."""
+    if field.type.file_kind is None:
+        return value, cut_value(value, field)
+    if field.type.file_kind == "image" or not file.one_turn or value is None:
+        return value, Cut(value)
+    files = []
+    for path in paths_in(value):
+        place = file.root / path
+        name = Path(os.path.relpath(place, file.folder)).as_posix()
+        try:
+            files.append((name, read_text(place)))
+        except BadFile as bad:
+            raise _bad_file(name, field, bad) from None
+    try:
+        cut = texts_in_prompt(files, field)
+        return (texts_in_prompt(files, field.model_copy(update={"cut": None})) if cut.left_out else cut).value, cut
+    except BadFile as bad:
+        raise _bad_file(", ".join(name for name, _ in files), field, bad) from None
+
+
+def _bad_file(name: str, field: FieldPlan, bad: BadFile) -> BadValue:
+    kind = f"files in `{field.column}`: {bad}"
+    return BadValue(f"{shown(name)} in `{field.column}` {bad}", bad.hint, kind)
 
 
 def _value(row: Row, column: DataColumn, file: DataFile) -> JsonValue:
@@ -241,7 +296,15 @@ def _path(value: JsonValue, field: FieldPlan, file: DataFile) -> JsonValue:
     if Path(value).is_absolute() or not inside:
         raise BadValue(f"{shown(value)} in `{field.column}` is outside the data's folder", "move the file below it")
     if not there:
+        if "://" in value:
+            hint = "download it beside the data, since what an address gives can change"
+            raise BadValue(f"{shown(value)} in `{field.column}` is an address, not a file", hint)
         raise BadValue(f"no file {shown(value)}, named in `{field.column}`", "paths are relative to the data file")
+    if field.type.file_kind == "image":
+        try:
+            read_image(found)
+        except BadFile as bad:
+            raise _bad_file(value, field, bad) from None
     return Path(os.path.relpath(file.folder / value, file.root)).as_posix()
 
 

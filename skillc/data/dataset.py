@@ -13,11 +13,13 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from skillc.budget.spend import Extent, Sizes
+from skillc.data.attachments import image_label, paths_in, read_image
 from skillc.data.columns import DataColumn, DataFile, columns_of, convert_row
 from skillc.data.problems import Problems, closest_name, location_text, name_list
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
+from skillc.images import image_tokens, most_image_tokens
 from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
@@ -38,6 +40,7 @@ class Dataset:
         digest: of all examples, their sides and the files that they name; the order of rows does not matter.
         warnings: one line each.
         places: file and line of each example by its id.
+        cuts: tokens that were left out of an input in each example that exceeds its limit, by input.
     """
 
     # Left out of the repr: asyncio formats a task's result when it ends, which would take seconds.
@@ -47,11 +50,15 @@ class Dataset:
     digest: str
     warnings: tuple[str, ...] = ()
     places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False, compare=False)
+    cuts: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A row on its way to an example. `content` is the hash of its inputs, `whole` of all its values."""
+    """A row on its way to an example.
+
+    `content` is the hash of its inputs before any was cut, `whole` of all its values; `left_out` as in `TypedRow`.
+    """
 
     file: str
     line: int
@@ -62,6 +69,7 @@ class _Draft:
     content: str
     whole: str
     group: str
+    left_out: Mapping[str, int]
 
     @property
     def place(self) -> str:
@@ -94,29 +102,39 @@ def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
 
 def _load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
     columns = columns_of(task, data)
+    one_turn = task.rollout.one_turn
     problems = Problems()
     warnings: list[str] = []
     if data.source is not None:
-        drafts = _read(data.source, columns, data, root, problems)
+        drafts = _read(data.source, columns, data, root, problems, one_turn=one_turn)
         problems.check()
         drafts = _unique(drafts, problems, warnings)
         problems.check()
         sides = _split(drafts, data, warnings)
     else:
-        sides = _from_files(columns, data, root, problems, warnings)
+        sides = _from_files(columns, data, root, problems, warnings, one_turn=one_turn)
     _warn_conflicts([draft for side in SIDES for draft in sides[side]], warnings)
-    ordered, places = _examples(sides, data.seed)
-    paths = [column.field.name for column in columns if column.field.type.kind in ("file", "image")]
-    digest = _digest(ordered, paths, root)
-    return Dataset(ordered["train"], ordered["validation"], ordered["test"], digest, tuple(warnings), places)
+    images = [field.name for field in task.inputs if field.type.file_kind == "image"]
+    ordered, places = _examples(sides, data.seed, images, root)
+    read = {field.name for field in task.inputs if one_turn and field.type.file_kind == "file"}
+    names = (column.field.name for column in columns if column.field.type.file_kind is not None)
+    digest = _digest(ordered, [name for name in names if name not in read], root)
+    cuts: dict[str, list[int]] = {}
+    for draft in (draft for side in SIDES for draft in sides[side] if draft.left_out):
+        for name, tokens in draft.left_out.items():
+            cuts.setdefault(name, []).append(tokens)
+    known = {name: tuple(tokens) for name, tokens in cuts.items()}
+    return Dataset(ordered["train"], ordered["validation"], ordered["test"], digest, tuple(warnings), places, known)
 
 
 # ---- reading --------------------------------------------------------------------------------------
 
 
-def _read(name: str, columns: tuple[DataColumn, ...], data: DataPlan, root: Path, problems: Problems) -> list[_Draft]:
+def _read(
+    name: str, columns: tuple[DataColumn, ...], data: DataPlan, root: Path, problems: Problems, *, one_turn: bool
+) -> list[_Draft]:
     path = root / name
-    file = DataFile(name, is_csv(path), path.parent, root)
+    file = DataFile(name, is_csv(path), path.parent, root, one_turn)
     drafts: list[_Draft] = []
     for row in read_rows(path, name, problems):
         if not drafts:
@@ -157,7 +175,7 @@ def _draft(
         return None
     if values is None:
         return None
-    inputs = canonical_ascii(values.inputs)
+    inputs = canonical_ascii(values.whole)
     content = _hash(inputs)
     # The bytes of a list of the three, without encoding the inputs twice.
     whole = _hash(f"[{inputs},{canonical_ascii(values.gold)},{canonical_ascii(values.fields)}]")
@@ -171,7 +189,7 @@ def _draft(
         group = value if isinstance(value, str) else canonical_ascii(value)
     identity = str(row_id) if row_id is not None and row_id != "" else None
     gold, fields = values.gold, values.fields
-    return _Draft(file.name, row.line, identity, values.inputs, gold, fields, content, whole, group)
+    return _Draft(file.name, row.line, identity, values.inputs, gold, fields, content, whole, group, values.left_out)
 
 
 def _unique(drafts: Sequence[_Draft], problems: Problems, warnings: list[str]) -> list[_Draft]:
@@ -226,14 +244,23 @@ def _split(drafts: Sequence[_Draft], data: DataPlan, warnings: list[str]) -> Map
 
 
 def _from_files(
-    columns: tuple[DataColumn, ...], data: DataPlan, root: Path, problems: Problems, warnings: list[str]
+    columns: tuple[DataColumn, ...],
+    data: DataPlan,
+    root: Path,
+    problems: Problems,
+    warnings: list[str],
+    *,
+    one_turn: bool,
 ) -> Mapping[Side, list[_Draft]]:
     files: dict[Side, str | None] = {"train": data.train, "validation": data.validation, "test": data.test}
     for side in ("train", "validation"):
         if files[side] is None:
             hint = f'write `{side} = "..."`, or one `source` that is split'
             raise SkillcError(f"the data has no {side} file", hint=hint)
-    read = {side: _read(name, columns, data, root, problems) if name else [] for side, name in files.items()}
+    read = {
+        side: _read(name, columns, data, root, problems, one_turn=one_turn) if name else []
+        for side, name in files.items()
+    }
     problems.check()
     # Side by side: an id on two sides is reported, while equal rows count once per side.
     seen: dict[str, _Draft] = {}
@@ -285,7 +312,7 @@ def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
 
 
 def _examples(
-    sides: Mapping[Side, list[_Draft]], seed: int
+    sides: Mapping[Side, list[_Draft]], seed: int, images: Sequence[str], root: Path
 ) -> tuple[Mapping[Side, tuple[Example, ...]], Mapping[str, tuple[str, int]]]:
     """Return the examples of each side in hash order, and the place of each.
 
@@ -301,13 +328,22 @@ def _examples(
         if name is None:
             name = free_name(draft.content[:_ID_DIGITS], taken, "-")
             taken.add(name)
-        found[side].append(Example(name, draft.inputs, draft.gold, draft.fields, draft.group))
+        labels = {image: label for image in images if (label := _label(draft.inputs.get(image), root)) is not None}
+        found[side].append(Example(name, draft.inputs, draft.gold, draft.fields, draft.group, labels))
         places[name] = (draft.file, draft.line)
     return {side: tuple(sorted(found[side], key=lambda e: (rank(seed, e.id), e.id))) for side in SIDES}, places
 
 
 def _digest(sides: Mapping[Side, tuple[Example, ...]], paths: Sequence[str], root: Path) -> str:
     total = hashlib.sha256()
+    known: dict[str, bytes] = {}
+
+    def digest_of(path: str) -> bytes:
+        # Many examples may name the same file.
+        if path not in known:
+            known[path] = _content_digest(root / path)
+        return known[path]
+
     for side in SIDES:
         for example in sides[side]:
             ids = ",".join(map(canonical_ascii, (side, example.id, example.group)))
@@ -315,34 +351,54 @@ def _digest(sides: Mapping[Side, tuple[Example, ...]], paths: Sequence[str], roo
             total.update(f"[{ids},{parts}]\n".encode())
             for name in paths:
                 for values_by_name in (example.inputs, example.gold, example.fields):
-                    total.update(_file_digest(values_by_name.get(name), root))
+                    total.update(b"".join(map(digest_of, paths_in(values_by_name.get(name)))) or b"-")
     return total.hexdigest()
 
 
-def _file_digest(path: JsonValue, root: Path) -> bytes:
-    if not isinstance(path, str):
-        return b"-"
-    with (root / path).open("rb") as stream:
+def _content_digest(path: Path) -> bytes:
+    with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()
+
+
+def _label(value: JsonValue, root: Path) -> str | None:
+    """Return the text that stands for the images of an input; None if it has none."""
+    return "\n".join(image_label(path, read_image(root / path)) for path in paths_in(value)) or None
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sizes_of(plan: Plan, dataset: Dataset) -> Sizes:
-    """Count the examples, their tokens, and their groups on validation."""
+def sizes_of(plan: Plan, dataset: Dataset, root: Path) -> Sizes:
+    """Count the examples, their tokens, and their groups on validation; `root` as in `load`.
+
+    An image counts as its label among the inputs; the tokens that the target's provider charges for it are apart.
+    """
     examples = (*dataset.train, *dataset.validation, *dataset.test)
     names = [field.name for field in plan.data.fields]
+    images = [field.name for field in plan.task.inputs if field.type.file_kind == "image"]
     return Sizes(
         train=len(dataset.train),
         validation=len(dataset.validation),
         test=len(dataset.test),
         groups=len({example.group for example in dataset.test}),
         values={name: dict(Counter(str(e.fields.get(name)) for e in dataset.validation)) for name in names},
-        inputs=Extent.of(_tokens(example.inputs) for example in examples),
+        inputs=Extent.of(_tokens({**e.inputs, **e.labels} if e.labels else e.inputs) for e in examples),
         outputs=Extent.of(_tokens(example.gold) for example in examples),
+        images=_image_extent(plan, examples, images, root) if images else Extent(),
+        cuts={name: (len(tokens), Extent.of(tokens)) for name, tokens in dataset.cuts.items()},
     )
+
+
+def _image_extent(plan: Plan, examples: Sequence[Example], images: Sequence[str], root: Path) -> Extent:
+    """Return the tokens of an example's images: the mean of the estimates, and the most of the bounds."""
+    model = plan.models["target"].model if "target" in plan.models else ""
+    estimates, bounds = [], []
+    for example in examples:
+        found = [read_image(root / path).info for name in images for path in paths_in(example.inputs.get(name))]
+        estimates.append(sum(image_tokens(model, info.width, info.height) for info in found))
+        bounds.append(sum(most_image_tokens(model, info.width, info.height) for info in found))
+    return Extent(Extent.of(estimates).mean, Extent.of(bounds).most)
 
 
 def _tokens(values: JsonObject) -> int:

@@ -255,7 +255,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
         check_test(arms, dataset, paths)
     prices = price_table(plan)
     preflight = preflight_stage(plan.models, prices)
-    bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset), prices)
+    bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset, root), prices)
     check_caps(plan, bound)
     sampled = program.model_copy(update={"optimize": plan.optimize})
     return EvalJob(

@@ -135,6 +135,8 @@ def _check_declarations(state: CheckState) -> None:
             rules.check_section(state.report, entity)
         elif entity.kind == "skill":
             rules.check_skill(state.report, entity)
+        elif entity.kind == "task":
+            rules.check_cuts(state.report, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
         rules.check_required(state.report, entity, state.module.dropped | state.broken)

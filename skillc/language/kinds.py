@@ -77,6 +77,15 @@ _FIELD_SETTINGS = (
     SettingKind("limit", (amount("tokens", low=1, whole=True),), "the largest number of tokens of a value"),
     SettingKind("column", (TEXT,), "its name in the data file", unset="the name of the field"),
 )
+_INPUT_SETTINGS = (
+    *_FIELD_SETTINGS,
+    SettingKind(
+        "cut",
+        (words("start", "middle", "end"),),
+        "the part that is left out where a value exceeds `limit`",
+        unset="the whole value is sent",
+    ),
+)
 
 _PYTHON = Form("call", name="python", arguments=(TEXT,))
 _AGENT_SETTINGS = (
@@ -226,7 +235,7 @@ _KINDS = (
         once=True,
         settings=(SettingKind("rollout", ROLLOUT, "how one rollout runs", default="predict"),),
     ),
-    Kind("input", ("task",), "required", "a field given to the model", type=True, settings=_FIELD_SETTINGS),
+    Kind("input", ("task",), "required", "a field given to the model", type=True, settings=_INPUT_SETTINGS),
     Kind("output", ("task",), "required", "a field of the model's answer", type=True, settings=_FIELD_SETTINGS),
     Kind(
         "skill",

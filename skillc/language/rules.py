@@ -11,7 +11,7 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import group_problem
-from skillc.language.checked import Entity, Invocation, Setting, Shares, Unsupported, Word
+from skillc.language.checked import Entity, Invocation, Setting, Shares, Unsupported, Word, amount_of
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.statements import KindDeclaration
@@ -19,6 +19,9 @@ from skillc.language.types import FileErrors, add_error
 from skillc.syntax.source import Span
 
 ABOUT_CHARACTERS = 1024
+LEAST_CUT = 20
+_CUTTABLE = frozenset({"text", "file"})
+_ONE_TURN = (Word("predict"), Word("chain_of_thought"))
 NAME_CHARACTERS = 64
 
 
@@ -105,6 +108,28 @@ def check_required(report: Reporter, entity: Entity, lost: Collection[str]) -> N
     ):
         message = "the budget has no cap, so a run would not end"
         add_error(report, "SK508", entity, message, "add `epochs = 4`, or `cost = $3`")
+
+
+def check_cuts(report: Reporter, task: Entity) -> None:
+    """Check that each input with `cut` has a limit and a type that can be cut."""
+    for field in task.children:
+        cut, limit, type_ = field.settings.get("cut"), amount_of(field.settings, "limit"), field.type
+        if cut is None or type_ is None:
+            continue
+        rollout = task.settings.get("rollout")
+        kind = type_.item.kind if type_.kind == "list" and type_.item is not None else type_.kind
+        if kind not in _CUTTABLE:
+            message = f"`{field.name}` can't be cut: only a text, a file and lists of them can"
+            add_error(report, "SK421", cut, message, "remove `cut`")
+        elif kind == "file" and rollout is not None and rollout.value not in _ONE_TURN:
+            message = f"`{field.name}` can't be cut: this kind of rollout reads the file itself"
+            add_error(report, "SK421", cut, message, "remove `cut`")
+        elif limit is None:
+            message = f"`cut` of `{field.name}` has no limit to cut at"
+            add_error(report, "SK421", cut, message, "add `limit = 4_000 tokens`")
+        elif limit < LEAST_CUT:
+            message = f"`{field.name}` can't be cut to {int(limit)} tokens: the note of the omission takes up to 10"
+            add_error(report, "SK421", field.settings["limit"], message, f"write `limit = {LEAST_CUT} tokens` or more")
 
 
 def check_skill(report: Reporter, skill: Entity) -> None:

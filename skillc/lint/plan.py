@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
 
-from skillc.budget.spend import Least, Spend, price_hint
+from skillc.budget.spend import Extent, Least, Spend, price_hint
 from skillc.budget.steps import method_counts, step_size
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.gates import units
@@ -18,10 +18,30 @@ from skillc.gates.units import format_quantity
 from skillc.lint.rules import PlanFacts, error, note, rule, warning
 from skillc.plan.schema import Plan
 from skillc.stats.power import DIFFERING, LEAST_GROUPS, chance_of_accept, inflation, null_run, standard_errors
+from skillc.text import counted
 
 _FEW_IN_FLIGHT = 4
 _NEGLIGIBLE = 0.005
 """A share of runs that is shown as 0 %."""
+
+
+# ---- inputs ---------------------------------------------------------------------------------------
+
+
+@rule(PlanFacts)
+def cut_inputs(facts: PlanFacts) -> Iterator[Diagnostic]:
+    """Inputs that are cut in some examples."""
+    sizes = facts.sizes
+    every = sizes.train + sizes.validation + sizes.test
+    for field in facts.plan.task.inputs:
+        count, left_out = sizes.cuts.get(field.name, (0, Extent()))
+        if count and field.limit is not None:
+            message = (
+                f"the {field.cut} of `{field.name}` is cut in {count:,} of {counted(every, 'example')}: "
+                f"{left_out.mean:,} tokens are left out on average, {left_out.most:,} at most"
+            )
+            hint = f"raise the limit of {field.limit:,} tokens if the rest matters"
+            yield note("SK438", facts.at("input", field.name, "cut"), message, hint)
 
 
 # ---- the budget -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import Any
 
 from skillc.budget.spend import price_hint
 from skillc.errors import SkillcError
+from skillc.images import info_of_uri, most_image_tokens
 from skillc.json_values import canonical_ascii
 from skillc.models.backends.registry import connect
 from skillc.models.calls import Call, Usage
@@ -69,15 +70,40 @@ class Role:
         return self.price.discounted(usage) if self.price else None
 
     def worst_case(self, arguments: Mapping[str, Any]) -> Usage:
-        """Return an upper bound of one attempt's usage: a token for each byte of the prompt, and the longest reply."""
+        """Return an upper bound of one attempt's usage: a token for each byte of the prompt, and the longest reply.
+
+        An image counts by the rules of its provider (`images.most_image_tokens`), not by its bytes.
+        """
         tools = arguments.get("tools")
-        read = [arguments["messages"], tools, arguments.get("response_format")]
+        messages, images = _without_images(arguments["messages"], self.plan.model)
+        read = [messages, tools, arguments.get("response_format")]
         overhead = _TOKENS_A_CALL + _TOKENS_A_MESSAGE * len(arguments["messages"]) + (_TOKENS_FOR_TOOLS if tools else 0)
         limits = [arguments[name] for name in _LIMITS if isinstance(arguments.get(name), int)]
         copies = arguments.get("n")
         replies = copies if isinstance(copies, int) and copies > 0 else 1
         longest = max(limits, default=self.plan.max_reply) * replies
-        return Usage(prompt=len(canonical_ascii(read, _reject)) + overhead, completion=longest, bound=True)
+        prompt = len(canonical_ascii(read, _reject)) + images + overhead
+        return Usage(prompt=prompt, completion=longest, bound=True)
+
+
+def _without_images(messages: Sequence[Mapping[str, Any]], model: str) -> tuple[list[Any], int]:
+    """Return messages without the data URIs of images, and a bound of the tokens of the images."""
+    if all(isinstance(message.get("content"), str) for message in messages):
+        return list(messages), 0
+    kept: list[Any] = []
+    tokens = 0
+    for message in messages:
+        content = message.get("content")
+        parts = []
+        for part in content if isinstance(content, list) else ():
+            source = part.get("image_url") if isinstance(part, Mapping) else None
+            uri = source.get("url") if isinstance(source, Mapping) else None
+            info = info_of_uri(uri) if isinstance(uri, str) else None
+            if info is not None:
+                tokens += most_image_tokens(model, info.width, info.height)
+            parts.append(part if info is None else {"type": "image_url"})
+        kept.append({**message, "content": parts} if parts else message)
+    return kept, tokens
 
 
 def seed_of(declared: int, sample: int | tuple[int, ...]) -> int:

@@ -237,8 +237,9 @@ def rulebook_limits(plan: Plan) -> list[str]:
     """
     if not any(model.provider == RULEBOOK for role, model in plan.models.items() if role in (TARGET, OPTIMIZER)):
         return []
-    unread = [field for field in plan.task.inputs if field.type.kind in ("image", "file")]
-    limits = [f"it cannot read the {field.type.kind} `{field.name}`" for field in unread]
+    readable = ("file", None) if plan.task.rollout.one_turn else (None,)
+    unread = [field for field in plan.task.inputs if field.type.file_kind not in readable]
+    limits = [f"it cannot read the {field.type.file_kind} `{field.name}`" for field in unread]
     outputs = ((field.name, _RULEBOOK_LIMITS.get(field.type.kind)) for field in plan.task.outputs)
     limits += [f"for `{name}` it {limit}" for name, limit in outputs if limit]
     return [f"the rulebook is not a language model: {limit}" for limit in limits]

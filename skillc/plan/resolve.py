@@ -8,7 +8,7 @@ from fractions import Fraction
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from math import gcd, lcm
-from typing import get_args
+from typing import cast, get_args
 
 from skillc.diagnostics.diagnostic import Diagnostic, Reporter
 from skillc.document.markdown import heading
@@ -20,6 +20,7 @@ from skillc.language.checked import Checked, CheckedMetric, Entity, FieldType, I
 from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
+    CutPart,
     DataPlan,
     FieldPlan,
     GatePlan,
@@ -117,6 +118,7 @@ def _fields(entity: Entity, kind: str) -> tuple[FieldPlan, ...]:
             column=text_of(child, "column") or child.name or "",
             about=text_of(child, "about"),
             limit=count_of(child, "limit"),
+            cut=cast(CutPart | None, word_of(child, "cut")),
         )
         for child in entity.children
         if child.kind == kind

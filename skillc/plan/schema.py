@@ -10,7 +10,7 @@ import re
 import shlex
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -21,9 +21,14 @@ from skillc.language.loop import BudgetPlan, OptimizePlan
 
 
 class Frozen(BaseModel):
-    """Base of all plan data: immutable, without undeclared keys."""
+    """Base of all plan data: immutable, without undeclared keys.
+
+    Attributes:
+        LATER: fields that a digest leaves out while they are None, so that programs without them keep their digest.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    LATER: ClassVar[frozenset[str]] = frozenset()
 
 
 # ---- task -----------------------------------------------------------------------------------------
@@ -38,6 +43,12 @@ class TypePlan(Frozen):
     optional: bool = False
 
     @property
+    def file_kind(self) -> Literal["file", "image"] | None:
+        """What its values are paths of, alone or in a list; None for other types."""
+        inner = self.item if self.kind == "list" and self.item is not None else self
+        return inner.kind if inner.kind == "file" or inner.kind == "image" else None
+
+    @property
     def text(self) -> str:
         """The type in the notation of the language: `"billing" | "shipping"`, `list[text]`, `number | none`."""
         if self.kind == "labels":
@@ -47,14 +58,23 @@ class TypePlan(Frozen):
         return f"{text} | none" if self.optional else text
 
 
+CutPart = Literal["start", "middle", "end"]
+
+
 class FieldPlan(Frozen):
-    """An input, an output, or a data column. `column` is its name in the data file, `limit` in tokens."""
+    """An input, an output, or a data column. `column` is its name in the data file, `limit` in tokens.
+
+    `cut` is the part of an input that is left out where it exceeds `limit`; None sends the whole value.
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"cut"})
 
     name: str
     type: TypePlan
     column: str
     about: str | None = None
     limit: int | None = None
+    cut: CutPart | None = None
 
 
 class RolloutPlan(Frozen):
@@ -63,6 +83,11 @@ class RolloutPlan(Frozen):
     kind: str = default_of("task", "rollout")
     arguments: tuple[JsonValue, ...] = ()
     settings: dict[str, JsonValue] = {}
+
+    @property
+    def one_turn(self) -> bool:
+        """Whether the model answers one prompt, so that it reads files as texts; others have a workspace."""
+        return self.kind in ("predict", "chain_of_thought")
 
 
 class TaskPlan(Frozen):

@@ -6,7 +6,7 @@ import keyword
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.conflict import check_merged
@@ -14,8 +14,8 @@ from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.plan.schema import Plan, TypePlan
-from skillc.program.names import class_name, field_names
+from skillc.plan.schema import Plan, TaskPlan, TypePlan
+from skillc.program.names import as_read, class_name, field_names
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -104,8 +104,10 @@ def module_source(plan: Plan, document: Document) -> str:
 
     It has the DSPy module of the task, or only the instructions if the kind of rollout runs through skillc.
     """
-    task = plan.task
+    task = as_read(plan.task)
     fields, names = (*task.inputs, *task.outputs), field_names(task)
+    reads = _reads(plan.task)
+    given = "**_inputs(inputs)" if any(reads.values()) or _renamed(names) else "**inputs"
     first = task.inputs[0].name if task.inputs else ""
     return _template().render(
         artifact=document.name,
@@ -122,10 +124,35 @@ def module_source(plan: Plan, document: Document) -> str:
             }
             for field in fields
         ],
-        renamed={old: new for old, new in names.items() if old != new},
+        renamed=_renamed(names),
+        reads=any(reads.values()),
+        **reads,
+        call_sync=_outputs(f"self.answer({given})", names),
+        call_async=_outputs(f"await self.answer.acall({given})", names),
         predictor=_PREDICTORS.get(task.rollout.kind),
         rollout=task.rollout.kind,
     )
+
+
+def _renamed(names: Mapping[str, str]) -> dict[str, str]:
+    return {old: new for old, new in names.items() if old != new}
+
+
+def _outputs(call: str, names: Mapping[str, str]) -> str:
+    return f"_outputs({call})" if _renamed(names) else call
+
+
+def _reads(task: TaskPlan) -> dict[str, Any]:
+    """Return the inputs that the module converts: images, files, and texts with a limit to cut at."""
+    images = [field.name for field in task.inputs if field.type.file_kind == "image"]
+    limits = {field.name: f"({field.limit}, {literal(field.cut)})" for field in task.inputs if field.cut is not None}
+    files = [field.name for field in task.inputs if field.type.file_kind == "file"]
+    return {
+        "images": images,
+        "files": {name: limits.get(name, "None") for name in files},
+        "cut_texts": {name: limit for name, limit in limits.items() if name not in files},
+        "cuts": bool(limits),
+    }
 
 
 @cache

@@ -14,7 +14,8 @@ from skillc.language.loop import BudgetPlan
 from skillc.models.client import Client
 from skillc.models.dspy_lm import make_lm
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
-from skillc.program.names import class_name, field_names, kind_of
+from skillc.program.inputs import target_inputs
+from skillc.program.names import as_read, class_name, field_names, kind_of
 
 _PLAIN: dict[str, Any] = {
     "text": str,
@@ -89,26 +90,34 @@ class FallbackTarget:
         self.__init__(state["_plan"], state["_root"])  # type: ignore[misc]
 
 
-_REMOTE = ("http://", "https://", "gs://", "data:")
 _PREDICTORS = {"predict": dspy.Predict, "chain_of_thought": dspy.ChainOfThought}
 
 
 class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
     """A compiled skill as a DSPy module; its one predictor is the attribute `answer`.
 
-    The model receives `instructions`, from `names.instructions`; `fallback` answers if DSPy has no LM configured.
+    The model receives `instructions`, from `names.instructions`; `fallback` answers if DSPy has no LM configured. Paths
+    in inputs are relative to `root`, by default the current folder.
 
     Raises:
         SkillcError: this version does not compile the task's kind of rollout.
     """
 
-    def __init__(self, task: TaskPlan, name: str, instructions: str, fallback: FallbackTarget | None = None) -> None:
+    def __init__(
+        self,
+        task: TaskPlan,
+        name: str,
+        instructions: str,
+        fallback: FallbackTarget | None = None,
+        *,
+        root: Path | None = None,
+    ) -> None:
         super().__init__()
         self._fallback = fallback
         self._names = field_names(task)
-        self._images = frozenset(field.name for field in task.inputs if field.type.kind == "image")
+        self._task, self._root = task, root
         self._renamed = {new: old for old, new in self._names.items() if new != old}
-        self.answer = _PREDICTORS[kind_of(task)](signature_of(task, name, instructions))
+        self.answer = _PREDICTORS[kind_of(task)](signature_of(as_read(task), name, instructions))
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Answer one example."""
@@ -125,17 +134,10 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         return dspy.context(**settings) if settings else nullcontext()
 
     def _inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        return {
-            self._names.get(name, name): _image(value) if name in self._images and isinstance(value, str) else value
-            for name, value in inputs.items()
-        }
+        read = target_inputs(self._task, inputs, self._root or Path())
+        return {self._names.get(name, name): value for name, value in read.items()}
 
     def _outputs(self, prediction: dspy.Prediction) -> dspy.Prediction:
         if not self._renamed:
             return prediction
         return dspy.Prediction(**{self._renamed.get(name, name): value for name, value in prediction.items()})
-
-
-def _image(location: str) -> dspy.Image:
-    """Return the image of an address, a data URI or a path."""
-    return dspy.Image(location) if location.startswith(_REMOTE) else dspy.Image.from_path(location)

@@ -1,4 +1,4 @@
-"""Identifiers, class names and instructions of the compiled module."""
+"""Identifiers, class names, instructions and inputs of the compiled module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 from skillc.errors import SkillcError
 from skillc.plan.initial import task_text
-from skillc.plan.schema import TaskPlan
+from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 from skillc.text import listed
 
 _LONGEST = 40
@@ -69,3 +69,17 @@ def kind_of(task: TaskPlan) -> str:
 def instructions(task: TaskPlan, text: str | None) -> str:
     """Return the instructions of the target: the body of SKILL.md, or the task text without a skill."""
     return task_text(task) if text is None else text.strip()
+
+
+def as_read(task: TaskPlan) -> TaskPlan:
+    """Return the task of inputs that the loader has read: files are their text, and nothing is left to cut."""
+    if not any(field.cut is not None or field.type.file_kind == "file" for field in task.inputs):
+        return task
+    return task.model_copy(update={"inputs": tuple(map(_field_as_read, task.inputs))})
+
+
+def _field_as_read(field: FieldPlan) -> FieldPlan:
+    type_ = field.type
+    if type_.file_kind == "file":
+        type_ = TypePlan(kind="text", optional=type_.optional)
+    return field.model_copy(update={"type": type_, "cut": None})

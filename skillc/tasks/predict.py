@@ -15,7 +15,7 @@ from skillc.models.failures import find_failure
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.module import SkillModule
-from skillc.program.names import instructions
+from skillc.program.names import as_read, instructions
 from skillc.tasks.kind import RolloutKind, Site, Skill, last_reply, rollout_kind, skill_text
 from skillc.text import listed
 from skillc.trajectories.trajectory import Trajectory, one_turn
@@ -56,7 +56,8 @@ class OneTurn(RolloutKind):
         module = self._modules.get(text)
         if module is None:
             task = self.site.plan.task
-            module = SkillModule(task, self.site.plan.skill.name, instructions(task, text))
+            name = self.site.plan.skill.name
+            module = SkillModule(as_read(task), name, instructions(task, text), root=self.site.root)
             self._modules[text] = module
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn import png
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import example_count
@@ -252,13 +253,13 @@ def test_files_stand_in_the_datas_folder(tmp_path: Path) -> None:
     (tmp_path / "outside.png").write_bytes(b"x")
     (folder / "link.png").symlink_to(tmp_path / "outside.png")
     for i in range(6):
-        (folder / f"{i}.png").write_bytes(b"page %d" % i)
+        (folder / f"{i}.png").write_bytes(png(shade=i))
     task = TaskPlan(inputs=(field("page", "image"),), outputs=TASK.outputs)
     good = lines(*({"page": f"pages/{i}.png", "team": "billing"} for i in range(6)))
     counts = SplitPlan(unit="examples", parts=(3, 3))  # type: ignore[arg-type]
     dataset = loaded(tmp_path, "data/a.jsonl", good, task, split=counts)
     assert {str(e.inputs["page"])[:11] for e in dataset.train} == {"data/pages/"}
-    (folder / "0.png").write_bytes(b"other")
+    (folder / "0.png").write_bytes(png(9, 9))
     assert loaded(tmp_path, "data/a.jsonl", good, task, split=counts).digest != dataset.digest
     for bad, words in {
         "pages/9.png": "no file",

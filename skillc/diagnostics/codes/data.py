@@ -93,6 +93,14 @@ _DECLARED = (
         program().replace(_RULES, f'frozen section role = "Answer so:\\n```\\nyes"; {_RULES}'),
         program().replace(_RULES, f'frozen section role = "Answer so:\\n```\\nyes\\n```"; {_RULES}'),
     ),
+    Code(
+        421,
+        "input that cannot be cut",
+        "`cut` leaves out the start, the middle or the end of a value that exceeds `limit`, so it needs a `limit` with "
+        "room for the note of the omission. Texts, files and lists of them can be cut.",
+        program().replace("question: text;", "question: text { cut = end };"),
+        program().replace("question: text;", "question: text { cut = end; limit = 400 tokens };"),
+    ),
 )
 
 
@@ -288,6 +296,15 @@ _FOUND_IN_EXAMPLES = (
         "of the wrong type, an undeclared label, or an example or group in two splits.",
         files=_files(train=(*_TRAIN, ("Where to log in", "acount"))),
         fixed_files=_files(),
+    ),
+    _on_data(
+        438,
+        "inputs that are cut",
+        "A note: how many examples exceed the `limit` of an input with `cut`, and by how much. The target and the "
+        "optimizer read the rest, with a note of the tokens left out. Raise the limit if they matter.",
+        _program().replace("ticket: text;", "ticket: text { cut = end; limit = 20 tokens };"),
+        _program().replace("ticket: text;", "ticket: text { cut = end; limit = 200 tokens };"),
+        files=_files(train=(*_TRAIN, ("I ordered a lamp. " * 9, "shipping"))),
     ),
     _on_data(
         439,

@@ -88,8 +88,11 @@ def _only_answers(outcome: Outcome) -> bool:
 
 
 def visible_inputs(example: Example, limit: int | None) -> dict[str, str]:
-    """Return the example's inputs as trimmed texts."""
-    return {name: trim(_shown(value), limit) for name, value in example.inputs.items()}
+    """Return the example's inputs as trimmed texts; an image as its label."""
+    return {
+        name: example.labels[name] if name in example.labels else trim(_shown(value), limit)
+        for name, value in example.inputs.items()
+    }
 
 
 def visible_answer(plan: Plan, outcome: Outcome, limit: int | None) -> str:
