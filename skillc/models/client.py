@@ -77,7 +77,6 @@ class Client:
 
     Attributes:
         clock: started with the first call; the start of servers and the preflight do not count.
-        root: the program's folder.
 
     Raises:
         SkillcError: as `resolve_roles`, or the cache folder cannot be used.
@@ -96,7 +95,6 @@ class Client:
         root: Path | None = None,
         preflight: bool = False,
     ) -> None:
-        self.root = root or Path()
         self.roles = resolve_roles(plan, offline=offline, root=root, transport=transport)
         roles = self.roles.values()
         self._sends = transport is None
