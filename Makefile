@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-thorough test-vllm local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm test test-thorough test-ray test-vllm local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -48,6 +48,11 @@ test-vllm: .venv/installed
 	@if $(MAKE) --no-print-directory .venv-vllm/installed; \
 	then $(BIN)/python -m pytest tests_vllm; \
 	else echo "test-vllm is skipped: no environment with vLLM could be made here"; fi
+
+# Rollouts on a Ray cluster of two nodes on this machine.
+test-ray: .venv/installed
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[ray]'
+	$(BIN)/python -m pytest tests_ray
 
 .venv-vllm/installed: $(VLLM_LOCK)
 	@test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm

@@ -128,6 +128,18 @@ ROLLOUT = (
     Form("call", name="plugin", arguments=(TEXT,), block=(), passes=True),
 )
 
+EXECUTOR = (
+    words("local"),
+    Form(
+        "word",
+        words=("ray",),
+        block=(
+            SettingKind("address", (TEXT,), "address of the cluster", unset="one is started on this machine"),
+            SettingKind("workers", (count(),), "processes that run rollouts", unset="one on each CPU of the cluster"),
+        ),
+    ),
+)
+
 _COMMAND = Form(
     "text",
     block=(
@@ -233,7 +245,10 @@ _KINDS = (
         "forbidden",
         "the inputs, the outputs, and how one rollout runs",
         once=True,
-        settings=(SettingKind("rollout", ROLLOUT, "how one rollout runs", default="predict"),),
+        settings=(
+            SettingKind("rollout", ROLLOUT, "how one rollout runs", default="predict"),
+            SettingKind("executor", EXECUTOR, "where rollouts run; changes no outcome", default="local"),
+        ),
     ),
     Kind("input", ("task",), "required", "a field given to the model", type=True, settings=_INPUT_SETTINGS),
     Kind("output", ("task",), "required", "a field of the model's answer", type=True, settings=_FIELD_SETTINGS),

@@ -103,6 +103,7 @@ def run_id(parts: Mapping[str, str]) -> str:
 def _meaning(plan: Plan) -> dict[str, object]:
     fields = fields_of(plan)
     del fields[_AFTERWARDS]
+    fields["task"] = plan.task.model_copy(update={"executor": None})
     for kind in ("gates", "requires"):
         fields[kind] = [{k: v for k, v in fields_of(gate).items() if k != "text"} for gate in getattr(plan, kind)]
     return fields

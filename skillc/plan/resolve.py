@@ -22,6 +22,7 @@ from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
     CutPart,
     DataPlan,
+    ExecutorPlan,
     FieldPlan,
     GatePlan,
     MetricPlan,
@@ -106,7 +107,14 @@ def _task(task: Entity) -> TaskPlan:
         inputs=_fields(task, "input"),
         outputs=_fields(task, "output"),
         rollout=_rollout(rollout) if rollout is not None else RolloutPlan(),
+        executor=_executor(task.settings.get("executor")),
     )
+
+
+def _executor(setting: Setting | None) -> ExecutorPlan | None:
+    if setting is None or not isinstance(setting.value, Word) or setting.value.text != "ray":
+        return None
+    return ExecutorPlan.model_validate(plain_block(setting.block))
 
 
 def _fields(entity: Entity, kind: str) -> tuple[FieldPlan, ...]:

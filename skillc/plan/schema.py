@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.gates.terms import Term
+from skillc.json_values import LATER
 from skillc.language.commands import fill_placeholders, placeholders
 from skillc.language.kinds import default_of
 from skillc.language.loop import BudgetPlan, OptimizePlan
@@ -90,12 +91,25 @@ class RolloutPlan(Frozen):
         return self.kind in ("predict", "chain_of_thought")
 
 
+class ExecutorPlan(Frozen):
+    """The Ray cluster that rollouts run on; it changes no outcome.
+
+    Attributes:
+        address: of the cluster; None starts one on this machine.
+        workers: processes with the kind of rollout; None for one on each CPU of the cluster.
+    """
+
+    address: str | None = None
+    workers: int | None = None
+
+
 class TaskPlan(Frozen):
-    """Inputs, outputs, and how a rollout runs."""
+    """Inputs, outputs, how a rollout runs, and where: in this process, or on a cluster."""
 
     inputs: tuple[FieldPlan, ...]
     outputs: tuple[FieldPlan, ...]
     rollout: RolloutPlan = RolloutPlan()
+    executor: ExecutorPlan | None = Field(default=None, json_schema_extra=LATER)
 
 
 # ---- skill ----------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ class RolloutRunner:
 
     def __init__(self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None) -> None:
         self._client = client
-        self._kind: RolloutKind = find_kind(plan)(Site(plan, client, role, root or Path(), client.pacing.report))
+        site = Site(plan, client, role, root or Path(), lambda message: client.pacing.report(message))
+        self._kind: RolloutKind = find_kind(plan)(site) if plan.task.executor is None else _on_cluster(site)
         self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
@@ -82,6 +83,12 @@ class RolloutRunner:
     async def close(self) -> None:
         """End everything that rollouts have started."""
         await self._kind.close()
+
+
+def _on_cluster(site: Site) -> RolloutKind:
+    from skillc.tasks.cluster import ClusterRollouts
+
+    return ClusterRollouts(site)
 
 
 def failed_rollout(raised: Exception, completions: Sequence[Completion]) -> Rollout:
