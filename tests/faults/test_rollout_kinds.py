@@ -1,0 +1,120 @@
+"""What holds for every kind of rollout: kills change no byte, caps are kept, and a failure is never a score."""
+
+import json
+import random
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from loopback import Loopback
+from nursery import Nursery
+from test_resume import IN_FLIGHT, REMOTE, compiled, finish, killed, shop, start
+
+_AGENT = """
+import pathlib
+import dspy
+
+
+def run(inputs, skill, lm, example):
+    if FLAKY and hash_of(example) % 5 == 0:
+        once = pathlib.Path("lost", example)
+        if not once.exists():
+            once.parent.mkdir(exist_ok=True)
+            once.touch()
+            raise ConnectionError("the agent's server went away")
+    with dspy.context(lm=lm):
+        return dspy.Predict(dspy.Signature("text -> kind", skill or "Name the kind."))(text=inputs["text"]).kind
+
+
+def hash_of(text):
+    return sum(map(ord, text))
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kind of rollout: its declaration, its files, and those of one whose infrastructure fails once on some."""
+
+    rollout: str
+    files: dict[str, str] = field(default_factory=dict)
+    flaky: dict[str, str] = field(default_factory=dict)
+
+
+pytestmark = pytest.mark.thorough
+
+CASES = {
+    "python": Case(
+        'python("my_agent:run")',
+        {"my_agent.py": f"FLAKY = False\n{_AGENT}"},
+        {"my_agent.py": f"FLAKY = True\n{_AGENT}"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    return Nursery()
+
+
+@pytest.fixture
+def server():
+    with Loopback(latency=0.002) as server:
+        yield server
+
+
+def project(folder, case, *, flaky=False):
+    made = shop(folder, REMOTE.replace("task {", f"task {{\n  rollout = {case.rollout}", 1))
+    for name, text in (case.flaky if flaky else case.files).items():
+        (made / name).write_text(text)
+    return made
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request):
+    return CASES[request.param]
+
+
+@pytest.fixture(scope="module")
+def whole(nursery, case, tmp_path_factory):
+    """An undisturbed run: its bytes, and what the server was asked."""
+    folder = project(tmp_path_factory.mktemp("whole") / "things", case)
+    with Loopback(latency=0.002) as server:
+        finish(nursery, server, folder)
+        return compiled(folder), server.asked.copy()
+
+
+def test_kills_change_no_byte(nursery, server, case, whole, tmp_path):
+    bytes_of_whole, once = whole
+    folder, dice = project(tmp_path / "things", case), random.Random(7)
+    kills = sum(killed(nursery, server, folder, dice, most=80) == -signal.SIGKILL for _ in range(4))
+    finish(nursery, server, folder)
+    assert kills > 1
+    assert compiled(folder) == bytes_of_whole
+    assert set(server.asked) == set(once)
+    assert server.total - once.total() <= kills * IN_FLIGHT
+
+
+def test_a_cap_is_kept(nursery, server, case, tmp_path):
+    folder = project(tmp_path / "things", case)
+    start(nursery, server, folder, "--set", "budget.calls=220")
+    assert nursery.wait() == 3
+    assert 200 < server.total <= 220
+
+
+def test_a_failure_of_what_a_rollout_runs_in_is_tried_again_and_never_scored(nursery, server, case, whole, tmp_path):
+    folder = project(tmp_path / "things", case, flaky=True)
+    finish(nursery, server, folder)
+    assert any((folder / "lost").iterdir())
+    undisturbed, disturbed = _lock(whole[0]), _lock(compiled(folder))
+    # A batch goes on without what it lost, so the two may learn in another order; what is scored is scored whole.
+    assert disturbed["test"]["n"] == undisturbed["test"]["n"]
+    assert disturbed["validation"]["initial"] == undisturbed["validation"]["initial"]
+
+
+def _lock(files):
+    return json.loads(files["sort-things.lock"])
