@@ -5,17 +5,17 @@ from __future__ import annotations
 import codecs
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from os.path import commonpath
 from pathlib import Path, PurePosixPath
+from shutil import copyfileobj
 
 from pydantic import JsonValue
 
 from skillc.data.cutting import Cut, cut_items, cut_text
 from skillc.errors import SkillcError
 from skillc.images import LARGEST_BYTES, ImageInfo, image_info
-from skillc.json_values import JsonObject
 from skillc.outcomes import Example
 from skillc.plan.schema import FieldPlan, Plan
 from skillc.text import in_bytes, joined, shown
@@ -154,11 +154,11 @@ class Attachments:
 
     Attributes:
         files: the source of each file by its path in the workspace, relative and with `/`.
-        inputs: the inputs of the example, with the workspace's paths in place of those of the data.
+        example: the example, with the workspace's paths in place of those of the data in its inputs.
     """
 
     files: Mapping[str, Path]
-    inputs: JsonObject
+    example: Example
 
 
 def attachments(plan: Plan, example: Example, root: Path) -> Attachments:
@@ -169,7 +169,7 @@ def attachments(plan: Plan, example: Example, root: Path) -> Attachments:
 
     Args:
         plan: of a task whose rollout has a workspace.
-        example: its file and image inputs are paths that the loader has checked.
+        example: its file and image inputs are paths.
         root: the program's folder, to which those paths are relative.
 
     Raises:
@@ -178,10 +178,10 @@ def attachments(plan: Plan, example: Example, root: Path) -> Attachments:
     fields = [field.name for field in plan.task.inputs if field.type.file_kind is not None]
     paths = list(dict.fromkeys(path for name in fields for path in paths_in(example.inputs.get(name))))
     if not paths:
-        return Attachments({}, example.inputs)
+        return Attachments({}, example)
     shared = commonpath([str(PurePosixPath(path).parent) for path in paths])
     folders = [
-        (root / name).parent.resolve()
+        (root / name).absolute().parent
         for name in (plan.data.source, plan.data.train, plan.data.validation, plan.data.test)
         if name is not None
     ]
@@ -190,9 +190,26 @@ def attachments(plan: Plan, example: Example, root: Path) -> Attachments:
     for path in paths:
         places[path] = _free_place(_safe(PurePosixPath(path).relative_to(shared)), taken)
         taken.add(places[path].casefold())
-    files = {place: _source(root / path, folders, example) for path, place in places.items()}
+    files = {place: _source((root / path).absolute(), folders, example) for path, place in places.items()}
     inputs = {name: _placed(value, places) if name in fields else value for name, value in example.inputs.items()}
-    return Attachments(files, inputs)
+    return Attachments(files, replace(example, inputs=inputs))
+
+
+def fill_workspace(attached: Attachments, folder: Path) -> None:
+    """Copy the files of an example into a workspace; later changes there leave the data as it is.
+
+    Raises:
+        SkillcError: a file cannot be copied, or the workspace has one of this name.
+    """
+    for name, source in attached.files.items():
+        place = folder / name
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with source.open("rb") as read, place.open("xb") as write:
+                copyfileobj(read, write)
+        except OSError as problem:
+            reason = problem.strerror or problem
+            raise SkillcError(f"the file {shown(name)} cannot be copied to the workspace: {reason}") from None
 
 
 def _safe(path: PurePosixPath) -> PurePosixPath:
@@ -211,13 +228,15 @@ def _free_place(path: PurePosixPath, taken: Collection[str]) -> str:
 
 def _source(path: Path, folders: Sequence[Path], example: Example) -> Path:
     name = shown(path.name)
+    of = f" of example `{example.id}`" if example.id else ""
     try:
         found = path.resolve(strict=True)
     except (OSError, RuntimeError):
-        raise SkillcError(f"the file {name} of example `{example.id}` is gone", hint="restore it") from None
-    if not found.is_file() or not any(found.is_relative_to(folder) for folder in folders):
-        message = f"the file {name} of example `{example.id}` is a link out of the data's folder"
-        raise SkillcError(message, hint="replace the link by the file")
+        raise SkillcError(f"the file {name}{of} does not exist", hint="restore it, or correct its path") from None
+    # A caller of a compiled skill may give any file; those of the data stay in the data's folder.
+    own = [folder for folder in folders if path.is_relative_to(folder)]
+    if not found.is_file() or (own and not any(found.is_relative_to(folder.resolve()) for folder in own)):
+        raise SkillcError(f"the file {name}{of} is a link out of the data's folder", hint="replace it by the file")
     return found
 
 

@@ -37,6 +37,25 @@ def target_inputs(task: TaskPlan, values: Mapping[str, Any], root: Path) -> dict
     }
 
 
+def caller_inputs(task: TaskPlan, values: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Return a caller's inputs as the loader returns those of the data for rollouts with a workspace.
+
+    Paths are absolute, and texts within their limits; `root` is the folder of relative paths.
+    """
+    fields = {field.name: field for field in task.inputs}
+    return {name: _from_caller(value, fields.get(name), root) for name, value in values.items()}
+
+
+def _from_caller(value: Any, field: FieldPlan | None, root: Path) -> Any:
+    if field is None or value is None:
+        return value
+    if field.type.file_kind is None:
+        return cut_value(value, field).value
+    if isinstance(value, list | tuple):
+        return [_from_caller(each, field, root) for each in value]
+    return str(root / value) if isinstance(value, str | Path) else value
+
+
 def _converted(value: Any, field: FieldPlan, root: Path) -> Any:
     kind = field.type.file_kind
     if kind == "image":

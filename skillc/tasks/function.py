@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from skillc.data.attachments import attachments
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
@@ -24,7 +25,8 @@ from skillc.trajectories.trajectory import Message, Trajectory
 from skillc.user_code import ThreadExit, call_function, describe_exception, load_function, source_digest
 
 ARGUMENTS = {
-    "inputs": "value by input",
+    "inputs": "value by input; an image or a file is its name",
+    "files": "the absolute path of each image and file by its name",
     "skill": "the text of the skill; empty without one",
     "folder": "a folder with `NAME/SKILL.md`, as agents load skills; empty without a skill",
     "lm": "a `dspy.LM` of the target, whose calls are cached and charged to the run",
@@ -65,9 +67,11 @@ class FunctionRollout(RolloutKind):
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
+        attached = attachments(self.site.plan, example, self.site.root)
         with _installed(skill if "folder" in self._wanted else None) as folder:
             given = {
-                "inputs": dict(example.inputs),
+                "inputs": dict(attached.example.inputs),
+                "files": {name: str(path) for name, path in attached.files.items()},
                 "skill": skill.text if skill is not None else "",
                 "folder": folder,
                 "lm": self._lm,

@@ -14,6 +14,7 @@ from skillc.language.loop import BudgetPlan
 from skillc.models.client import Client
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
+from skillc.program.inputs import caller_inputs
 from skillc.tasks.kind import Skill
 from skillc.tasks.runner import RolloutRunner
 
@@ -44,7 +45,8 @@ class RolloutModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
             runner = RolloutRunner(self._plan, client, root=self._root)
             try:
                 async with client.connected():
-                    done = await runner(self._skill, Example("", inputs, {}, {}, ""), 0, "program")
+                    given = caller_inputs(self._plan.task, inputs, Path.cwd())
+                    done = await runner(self._skill, Example("", given, {}, {}, ""), 0, "program")
             finally:
                 await runner.close()
         if done.failure is not None:

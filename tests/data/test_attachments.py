@@ -12,7 +12,7 @@ from drawn import png
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.data.attachments import attachments
+from skillc.data.attachments import attachments, fill_workspace
 from skillc.data.dataset import Dataset, load, sizes_of
 from skillc.errors import SkillcError
 from skillc.images import image_tokens, most_image_tokens
@@ -210,7 +210,13 @@ def test_a_workspace_has_the_files_of_an_example_below_what_they_share(tmp_path:
         "a.csv": "books/7/a.csv",
         "more/b.csv": "books/7/more/b.csv",
     }
-    assert found.inputs == {"files": ["a.csv", "more/b.csv"], "question": "why?"}
+    assert found.example.inputs == {"files": ["a.csv", "more/b.csv"], "question": "why?"}
+    fill_workspace(found, tmp_path / "work")
+    (tmp_path / "work/a.csv").write_text("changed")
+    assert (tmp_path / "data/books/7/a.csv").read_text() == "books/7/a.csv"
+    assert (tmp_path / "work/more/b.csv").read_text() == "books/7/more/b.csv"
+    with pytest.raises(SkillcError, match=r"`a\.csv` cannot be copied to the workspace: File exists"):
+        fill_workspace(found, tmp_path / "work")
     one = attachments(*agent_example(tmp_path, "books/7/a.csv"), tmp_path)
     assert list(one.files) == ["a.csv"]
     none = attachments(*agent_example(tmp_path), tmp_path)
@@ -254,5 +260,5 @@ def test_a_link_out_of_the_datas_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SkillcError, match="a link out of the data's folder"):
         attachments(plan, example, tmp_path)
     (tmp_path / "data/a/two.txt").unlink()
-    with pytest.raises(SkillcError, match=r"`two\.txt` of example `e` is gone"):
+    with pytest.raises(SkillcError, match=r"`two\.txt` of example `e` does not exist"):
         attachments(plan, example, tmp_path)

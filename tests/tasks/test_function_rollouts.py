@@ -11,9 +11,10 @@ from skillc.document.skill import document_of
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.outcomes import Example
-from skillc.plan.schema import RolloutPlan
+from skillc.plan.schema import RolloutPlan, TypePlan
 from skillc.tasks import kind
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Skill, rollout_kind
+from skillc.tasks.module import RolloutModule
 from skillc.tasks.runner import RolloutRunner
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
@@ -152,3 +153,25 @@ def test_an_unknown_kind_names_those_that_are_there() -> None:
     with pytest.raises(SkillcError, match="`nowhere`") as raised, Client(made, transport=Scripted()) as client:
         RolloutRunner(made, client)
     assert "`predict`" in str(raised.value.hint)
+
+
+def test_a_function_gets_names_of_files_and_their_absolute_paths(tmp_path) -> None:
+    (tmp_path / "books/7").mkdir(parents=True)
+    (tmp_path / "books/7/total.csv").write_text("shipping")
+    (tmp_path / "reader.py").write_text(
+        "import pathlib\n"
+        "def run(inputs, files):\n"
+        "    assert inputs == {'ticket': 'total.csv'} and pathlib.Path(files['total.csv']).is_absolute()\n"
+        "    return pathlib.Path(files['total.csv']).read_text()\n"
+    )
+    made = plan(RolloutPlan(kind="python", arguments=("reader:run",)))
+    (ticket,) = made.task.inputs
+    inputs = (ticket.model_copy(update={"type": TypePlan(kind="file")}),)
+    made = made.model_copy(update={"task": made.task.model_copy(update={"inputs": inputs})})
+    with Client(made, transport=Scripted()) as client:
+        runner = RolloutRunner(made, client, root=tmp_path)
+        example = Example("1", {"ticket": "books/7/total.csv"}, {}, {}, "1")
+        rollout = asyncio.run(runner(SKILL, example, 0, "rollout"))
+    assert rollout.prediction == {"team": "shipping"}
+    called = RolloutModule(made, tmp_path, SKILL.document)
+    assert called(ticket=tmp_path / "books/7/total.csv").team == "shipping"
