@@ -17,6 +17,7 @@ from skillc.document.skill import document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.artifact import artifact_texts, check_folder, literal, module_source, write_artifact
+from skillc.program.inputs import target_inputs
 from skillc.program.names import class_name, field_names
 
 HOSTILE = [
@@ -54,6 +55,7 @@ NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,30}", fullmatch=True) | st.sampled_fro
         "reasoning",
     ]
 )
+PARTS = ("start", "middle", "end")
 LABELS = st.lists(TEXTS.filter(bool), min_size=1, max_size=3, unique=True).map(tuple)
 
 
@@ -72,6 +74,10 @@ def tasks(draw: Any) -> TaskPlan:
     fields = [
         FieldPlan(name=name, type=draw(types()), column=name, about=draw(st.none() | TEXTS.map(str.strip)) or None)
         for name in names
+    ]
+    cuts = [{}, {}, *({"cut": part, "limit": 200} for part in PARTS)]
+    fields = [
+        field.model_copy(update=draw(st.sampled_from(cuts))) if field is not fields[0] else field for field in fields
     ]
     kind = draw(st.sampled_from(["predict", "chain_of_thought"]))
     return TaskPlan(inputs=tuple(fields[1:]), outputs=(fields[0],), rollout=RolloutPlan(kind=kind))
@@ -164,3 +170,45 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> Non
     paths = ArtifactPaths(tmp_path / "file" / "sub", "a")
     with pytest.raises(SkillcError, match="cannot be written"):
         write_artifact(paths, artifact_texts(paths, plan_of(), document_of("a", "x", [])))
+
+
+PASSAGES = st.lists(st.sampled_from(["a lamp ", "12345 ", "\n", "漢字", "…", "ünder ", "x" * 60]), max_size=60).map(
+    "".join
+)
+
+
+def reading(part: str, kind: str, *, many: bool = False) -> tuple[TaskPlan, dict[str, Any]]:
+    """A task with one input that is cut, and the namespace of its module."""
+    inner = TypePlan(kind=kind)  # type: ignore[arg-type]
+    type_ = TypePlan(kind="list", item=inner) if many else inner
+    field = FieldPlan(name="given", type=type_, column="given", limit=40, cut=part)  # type: ignore[arg-type]
+    task = plan_of().task.model_copy(update={"inputs": (field,)})
+    return task, evaluate(module_source(plan_of(task=task), document_of("route-tickets", "x", [])))
+
+
+@pytest.mark.parametrize("part", PARTS)
+@given(one=PASSAGES, several=st.lists(PASSAGES, max_size=5))
+def test_an_emitted_module_cuts_as_the_compile_did(part: str, one: str, several: list[str]) -> None:
+    for value, many in ((one, False), (several, True)):
+        task, module = _READING[part, many]
+        assert module["_inputs"]({"given": value}) == target_inputs(task, {"given": value}, Path())
+
+
+_READING = {(part, many): reading(part, "text", many=many) for part in PARTS for many in (False, True)}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_emitted_module_reads_files_as_the_compile_did(
+    part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for i, text in enumerate(("word " * 90, "short", "ein Text – " * 9)):
+        (tmp_path / f"{i}.txt").write_text(text, encoding="utf-8")
+    task, module = reading(part, "file")
+    for path in ("0.txt", "1.txt", tmp_path / "2.txt"):
+        assert module["_inputs"]({"given": path}) == target_inputs(task, {"given": path}, Path())
+    task, module = reading(part, "file", many=True)
+    for numbers in ((0, 1, 2), (1,), (1, 2, 0), ()):
+        paths = [f"{i}.txt" for i in numbers]
+        assert module["_inputs"]({"given": paths}) == target_inputs(task, {"given": paths}, Path())
+    assert module["_inputs"]({"given": None}) == {"given": None}
