@@ -120,7 +120,7 @@ def _type(field: FieldPlan, sizes: Sizes) -> str:
         count, _ = sizes.cuts.get(field.name, (0, None))
         limit += f", the {field.cut} is cut in {counted(count, 'example')}"
     if field.type.file_kind == "image" and sizes.images.most:
-        limit += f", about {sizes.images.mean:,} tokens an example with all images"
+        limit += f", about {sizes.images.mean:,} tokens of images an example"
     return field.type.text + limit
 
 
