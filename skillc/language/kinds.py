@@ -88,11 +88,11 @@ _INPUT_SETTINGS = (
 )
 
 _PYTHON = Form("call", name="python", arguments=(TEXT,))
-_AGENT_SETTINGS = (
+_REACT_SETTINGS = (
     SettingKind("tools", (Form("list", items=(_PYTHON,)),), "functions that the agent may call"),
     SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout"),
 )
-_REACT = Form("word", words=("react",), block=_AGENT_SETTINGS)
+_REACT = Form("word", words=("react",), block=_REACT_SETTINGS)
 _SANDBOX = Form(
     "word",
     words=("bubblewrap", "docker", "none"),
@@ -107,6 +107,38 @@ _CODE_SETTINGS = (
     SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code"),
     SettingKind("sandbox", (_SANDBOX,), "where the code runs"),
 )
+_AGENT_SANDBOX = Form(
+    "word",
+    words=("bubblewrap", "landlock", "unsafe"),
+    block=(
+        SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=4 * 10**9),
+        SettingKind("processes", (count(),), "limit of concurrent processes", default=256),
+        SettingKind("disk", (amount("bytes", low=1),), "what it may write", default=10**9),
+    ),
+)
+_CLI_AGENT = (
+    SettingKind("time", (TIME,), "wall time limit of one rollout", default=Fraction(600)),
+    SettingKind("executable", (TEXT,), "its program, by name or path", unset="the name of the agent"),
+    SettingKind("version", (TEXT,), "the version that it must have, as it prints it", unset="any"),
+    SettingKind("prompt", (TEXT,), "what it is told, with `{question}` and inputs", unset="`{question}`"),
+    SettingKind("files", (TEXT,), "a file or folder whose content is copied into the workspace: `cases/{id}`"),
+    SettingKind("tokens", (amount("tokens", low=1, whole=True),), "the most tokens of one rollout, which are reserved"),
+    SettingKind("cost", (DOLLARS,), "the largest cost of one rollout, which is reserved", unset="that of `tokens`"),
+    SettingKind("sandbox", (_AGENT_SANDBOX,), "what it runs in", unset="the best that works here"),
+    SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that it may reach besides the model"),
+    SettingKind("reads", (Form("list", items=(TEXT,)),), "further files and folders that it may read"),
+    SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables that are passed on"),
+)
+_ANSWER = (
+    words("stdout"),
+    Form("call", name="json", arguments=(TEXT,)),
+    Form("call", name="after", arguments=(TEXT,)),
+    Form("call", name="match", arguments=(TEXT,)),
+    Form("call", name="file", arguments=(TEXT,)),
+)
+_CLI_ANSWER = SettingKind("answer", _ANSWER, "where its last message is in its output", default="stdout")
+AGENTS = ("codex", "opencode", "hermes", "claude_code")
+"""Agents whose command lines skillc knows."""
 
 ROLLOUT = (
     words("predict", "chain_of_thought"),
@@ -122,8 +154,17 @@ ROLLOUT = (
         passes=True,
     ),
     Form("word", words=("code",), block=_CODE_SETTINGS),
-    Form("word", words=("codex",), block=(), passes=True),
-    Form("call", name="command", arguments=(TEXT,), many=True, block=(), passes=True),
+    Form("word", words=AGENTS, block=_CLI_AGENT),
+    Form(
+        "call",
+        name="command",
+        arguments=(TEXT,),
+        many=True,
+        block=(
+            *(each for each in _CLI_AGENT if each.name not in ("executable", "version")),
+            _CLI_ANSWER,
+        ),
+    ),
     _PYTHON,
     Form("call", name="plugin", arguments=(TEXT,), block=(), passes=True),
 )
@@ -145,13 +186,7 @@ _COMMAND = Form(
     block=(
         SettingKind(
             "answer",
-            (
-                words("stdout"),
-                Form("call", name="json", arguments=(TEXT,)),
-                Form("call", name="after", arguments=(TEXT,)),
-                Form("call", name="match", arguments=(TEXT,)),
-                Form("call", name="file", arguments=(TEXT,)),
-            ),
+            _ANSWER,
             "where the answer is in the output of the command",
             default="stdout",
         ),

@@ -336,10 +336,10 @@ def _first_line(module: Module) -> Span:
 
 
 _NEXT = "0.5"
-ROLLOUTS = dict.fromkeys(("environment", "react", "code", "codex", "command"), _NEXT)
+ROLLOUTS = dict.fromkeys(("environment", "react", "code", "codex", "opencode", "hermes", "claude_code"), _NEXT)
 """Kinds of rollouts that this version can't run, with the version that can."""
 
-_ROLLOUT_HINT = "this version compiles `predict`, `chain_of_thought`, `python` and `plugin`"
+_ROLLOUT_HINT = "this version compiles `predict`, `chain_of_thought`, `python`, `command` and `plugin`"
 _LOAD_HINT = "remove it: in this version the target reads the skill for every example"
 _SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -21,7 +21,7 @@ from skillc.models.cache.replies import ReplyCache, ReplyLabel, whole_reply
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, PrefixWarmup, SingleFlight, Ticket, TicketQueue
 from skillc.models.endpoint import Transport
-from skillc.models.failures import CallFailed, EndpointUnreachable
+from skillc.models.failures import CallFailed, EndpointUnreachable, PermanentFailure
 from skillc.models.ledger import Ledger, Receipts, RoleStage, Spending
 from skillc.models.pace import RetryPolicy
 from skillc.models.pacing import Pacing, Sleep
@@ -51,6 +51,19 @@ class Charge(NamedTuple):
     reserved: Spending
     usage: Usage
     cost: int | None
+
+
+@dataclass(slots=True)
+class Outside:
+    """What a program that calls a model without the client reports of it.
+
+    Attributes:
+        usages: of its calls, or their sum as one; None if it reports none, which counts as the whole reservation.
+        cost: nano-dollars as it reports them, for a model whose price is not known.
+    """
+
+    usages: tuple[Usage, ...] | None = None
+    cost: int | None = None
 
 
 # The stored form of a reply, and whether it was cached.
@@ -139,6 +152,85 @@ class Client:
     def complete_sync(self, call: Call) -> Completion:
         """Return the reply to one call, from a thread without an event loop."""
         return self._loop.run_sync(lambda: self._complete(call))
+
+    @asynccontextmanager
+    async def outside(self, role: str, stage: str, most: Spending, *, fix: str) -> AsyncIterator[Outside]:
+        """Charge the calls that a program makes without this client, all together as one call.
+
+        Reserves `most` before the block, in the order of the tickets, and settles what the block reports behind it:
+        the reservation if that is nothing. With 0 tokens no maximum is declared, so that only the number is reserved.
+
+        Args:
+            role: the model that it calls.
+            stage: for the ledger.
+            most: the most that it may spend.
+            fix: how the user raises that, for the error.
+
+        Raises:
+            BudgetReached: a cap does not admit it.
+            PermanentFailure: it reports more than was reserved, or a model's server or endpoint does not work.
+        """
+        where, own = (role, stage), self.roles[role]
+        number = await self._loop.run(lambda: self._open(where, own, most))
+        report, ended = Outside(), False
+        try:
+            yield report
+            ended = True
+        except Exception:
+            ended = True
+            raise
+        finally:
+            await self._loop.run(lambda: self._close(where, own, most, number, report, fix, ended))
+
+    async def address(self, role: str) -> tuple[str | None, str | None]:
+        """Return the address and the key of a role's endpoint, None for the provider's own and without a key.
+
+        A server that skillc starts answers then.
+        """
+        endpoint = self.roles[role].endpoint
+        served = await self.servers.ready(endpoint.url or "") if endpoint.launch is not None else None
+        return (served.url, served.key) if served is not None else (endpoint.url, endpoint.key)
+
+    async def _open(self, where: RoleStage, role: Role, most: Spending) -> int:
+        """Reserve in both accounts, and record the receipt; return its number."""
+        await self._admit(most)
+        try:
+            await self._prepare(role)
+            await self.ledger.paid.reserve(most)
+            try:
+                self.ledger.paid.check()
+                return await self._receipts.sent(where, most)
+            except BaseException:
+                self.ledger.paid.release(most)
+                raise
+        except BaseException:
+            self.ledger.charged.release(most)
+            raise
+
+    async def _close(
+        self, where: RoleStage, role: Role, most: Spending, number: int, report: Outside, fix: str, ended: bool
+    ) -> None:
+        """Settle a report in both accounts; a cancelled block is charged nothing, as a cancelled call."""
+        if report.usages is None or not ended:
+            usage = Usage(prompt=most.tokens, bound=True)
+            listed = paid = most.cost if most.cost or role.cost(Usage(1)) == 0 else None
+        else:
+            usage = sum_of(report.usages)
+            listed, paid = (
+                report.cost if role.price is None else sum(cost(each) or 0 for each in report.usages)
+                for cost in (role.cost, role.discounted_cost)
+            )
+        overuse = _excess(where[0], usage, listed or 0, most, fix) if most.tokens else None
+        if overuse is not None:
+            # Before the reservation is released, so that it admits no other call.
+            self.ledger.paid.refuse(overuse)
+        self._receipts.ended(number, where, most, usage, paid)
+        if overuse is not None or not ended:
+            self.ledger.charged.release(most)
+        else:
+            self._settle(Charge(where, most, usage, listed))
+        if overuse is not None:
+            raise overuse
 
     @property
     def lost(self) -> EndpointUnreachable | None:
@@ -325,3 +417,19 @@ class Client:
     async def _cached(self, key: str) -> dict[str, Any] | None:
         stored = await self._cache.get(key)
         return whole_reply(stored) if stored is not None else None
+
+
+def sum_of(usages: Sequence[Usage]) -> Usage:
+    """Return the usage of several calls together."""
+    counts = [sum(each) for each in zip(*(usage.counts for usage in usages), strict=True)] or [0, 0, 0, 0]
+    return Usage.of(counts, any(usage.bound for usage in usages))
+
+
+def _excess(role: str, usage: Usage, cost: int, most: Spending, fix: str) -> PermanentFailure | None:
+    if usage.total > most.tokens:
+        excess = f"used {usage.total:,} tokens in one rollout; {most.tokens:,} were reserved"
+    elif most.cost and cost > most.cost:
+        excess = f"cost ${cost / 10**9:.6f} in one rollout; ${most.cost / 10**9:.6f} was reserved"
+    else:
+        return None
+    return PermanentFailure(f"an agent with the model `{role}` {excess}", hint=fix)

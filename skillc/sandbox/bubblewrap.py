@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from skillc.processes.guard import MARK
 from skillc.sandbox.policy import WORK, Limits, Policy
 
 # Programs and libraries of the system; without them nothing starts.
@@ -28,20 +29,18 @@ def is_installed() -> bool:
     return sys.platform == "linux" and all(shutil.which(name) for name in ("bwrap", "prlimit"))
 
 
-def command_line(policy: Policy, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+def command_line(policy: Policy, command: Sequence[str]) -> list[str]:
     """Return the command line that runs a command under a policy.
 
-    All its processes die with the first one, `bwrap`.
+    All its processes die with the first one, `bwrap`, whose environment is theirs: on a command line every user of the
+    machine could read it.
 
     Args:
         policy: what it may do.
         command: the program, by a path inside or found on its `PATH`, and its arguments.
-        environment: all variables of the command.
     """
     options = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
-    options += ["--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv"]
-    for name, value in environment.items():
-        options += ["--setenv", name, value]
+    options += ["--cap-drop", "ALL", "--hostname", "sandbox", "--unsetenv", MARK]
     for path in _SYSTEM:
         options += _mounted(Path(path))
     for path in ETC:

@@ -8,8 +8,11 @@ from typing import Literal
 
 Kind = Literal["bubblewrap", "landlock", "unsafe"]
 
-WORK = "/work"
-"""Where a command sees its work folder, so that no path of this machine is in what it prints."""
+WORK = "/sandbox"
+"""Where a command sees its work folder, so that no path of this machine is in what it prints.
+
+No machine has a folder of this name, which would hide what is mounted from it.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def problem_of(kind: Kind) -> str | None:
     if kind == "landlock" and importlib.util.find_spec("sandlock") is None:
         return "`sandlock` is not installed"
     with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
-        line = _command_line(kind, Policy(Path(folder).resolve()), ["/usr/bin/env", "true"], {"PATH": "/usr/bin:/bin"})
+        line = _command_line(kind, Policy(Path(folder).resolve()), ["/usr/bin/env", "true"])
         try:
             done = subprocess.run(line, cwd=folder, capture_output=True, timeout=_PROBE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as problem:
@@ -92,7 +92,7 @@ async def run(
     """
     async with _reaching_hosts(kind, policy, command, environment) as (policy, command, environment):
         result = await run_command(
-            _command_line(kind, policy, command, environment),
+            _command_line(kind, policy, command),
             folder=policy.folder,
             environment=environment,
             stdin=stdin,
@@ -132,9 +132,9 @@ async def _reaching_hosts(
         )
 
 
-def _command_line(kind: Kind, policy: Policy, command: Sequence[str], environment: Mapping[str, str]) -> list[str]:
+def _command_line(kind: Kind, policy: Policy, command: Sequence[str]) -> list[str]:
     if kind == "bubblewrap":
-        return bubblewrap.command_line(policy, command, environment)
+        return bubblewrap.command_line(policy, command)
     if kind == "landlock":
         rights = {
             "folder": str(policy.folder),

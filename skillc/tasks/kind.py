@@ -127,6 +127,7 @@ _MODULES: Mapping[str, str] = {
     "predict": "skillc.tasks.predict",
     "chain_of_thought": "skillc.tasks.predict",
     "python": "skillc.tasks.function",
+    "command": "skillc.tasks.agents.command",
 }
 PLUGIN = "plugin"
 """`rollout = plugin("name") { ... }` is a kind of another package."""

@@ -17,7 +17,7 @@ from skillc.errors import SkillcError
 from skillc.sandbox import run as sandboxes
 from skillc.sandbox.hosts import gateway
 from skillc.sandbox.monitor import used_disk
-from skillc.sandbox.policy import Limits, Mount, Policy
+from skillc.sandbox.policy import WORK, Limits, Mount, Policy
 from skillc.sandbox.run import choose, problem_of, run, work_folder
 
 SECRET = "planted-4711"
@@ -58,7 +58,7 @@ def python(kind, work, code, *arguments, limits=LIMITS, mounts=(), hosts=(), **e
 def test_a_command_runs_in_its_folder_and_what_it_writes_there_stays(kind, work):
     result = python(kind, work, "import os; open('made', 'w').write('x'); print(os.getcwd())")
     assert (result.why, result.status) == ("ended", 0), result.stderr
-    assert result.stdout.decode().strip() == "/work"
+    assert result.stdout.decode().strip() == WORK
     assert (work / "made").read_text() == "x"
 
 
@@ -252,8 +252,8 @@ def test_a_writable_mount_is_written_and_keeps_its_place(kind, outside, work):
 def test_the_path_of_the_folder_is_not_in_what_is_printed(kind, work):
     result = python(kind, work, "import os, sys; print(os.path.abspath('a')); sys.exit(os.path.abspath('b'))")
     assert str(work).encode() not in result.stdout + result.stderr
-    assert result.stdout == b"/work/a\n"
-    assert b"/work/b" in result.stderr
+    assert result.stdout == f"{WORK}/a\n".encode()
+    assert f"{WORK}/b".encode() in result.stderr
 
 
 def test_output_without_end_is_cut(kind, work):

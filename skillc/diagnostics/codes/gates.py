@@ -305,7 +305,7 @@ _PLAN = (
         "The language is complete, but this skillc does not support all of it yet: environments, agents, code, judges, "
         "several skills, and skills that the target loads on demand. Such a program can be checked, but not planned or "
         "compiled; the message names the version that can. In a library it is reported at its first use.",
-        program(_SMALL).replace("output answer: text", "output answer: text; rollout = codex"),
+        program(_SMALL).replace("output answer: text", "output answer: text; rollout = code"),
         program(_SMALL).replace("output answer: text", "output answer: text; rollout = chain_of_thought"),
         found_by="check",
     ),

@@ -1,0 +1,362 @@
+"""The base of all agents that are command lines: sandbox, limits, account, and failures told from answers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import tempfile
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from skillc.errors import SkillcError
+from skillc.json_values import as_text
+from skillc.language.commands import fill_placeholders, placeholders
+from skillc.models.calls import well_formed
+from skillc.models.client import Outside
+from skillc.models.dspy_lm import current_scope
+from skillc.models.endpoint import NO_KEY
+from skillc.models.failures import scrub
+from skillc.outcomes import Example
+from skillc.plan.schema import Plan
+from skillc.processes.command import CommandResult
+from skillc.sandbox.hosts import loopback_ports
+from skillc.sandbox.policy import Policy
+from skillc.sandbox.run import choose
+from skillc.sandbox.run import run as run_in_sandbox
+from skillc.tasks.agents.installed import check_version, find_program, folders_of, mounts_of, search_path
+from skillc.tasks.agents.report import Report, Unreadable
+from skillc.tasks.agents.settings import AgentSettings
+from skillc.tasks.agents.workspace import Workspace, digest_of
+from skillc.tasks.answers import question, read_answer
+from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill
+from skillc.text import listed
+from skillc.trajectories.trajectory import Message, Trajectory
+
+_QUOTED = 300
+# The first port at which a process without rights can listen.
+_FIRST_PORT = 1024
+# Bytes of one argument that Linux accepts.
+_LONGEST = 128 * 1024 - 1
+KEY = "SKILLC_MODEL_KEY"
+"""The variable in which an agent finds the key of its model."""
+
+# Addresses of providers that speak the protocol of OpenAI or, last, of Anthropic.
+_ADDRESSES = {
+    "openai": "https://api.openai.com/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "deepseek": "https://api.deepseek.com/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "xai": "https://api.x.ai/v1",
+    "together_ai": "https://api.together.xyz/v1",
+    "cerebras": "https://api.cerebras.ai/v1",
+    "fireworks_ai": "https://api.fireworks.ai/inference/v1",
+    "anthropic": "https://api.anthropic.com",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentModel:
+    """The model that an agent calls.
+
+    Attributes:
+        name: without its provider.
+        url: empty if the program declares a model without an address, such as `rulebook/v1`.
+        key: never shown.
+    """
+
+    name: str
+    url: str
+    key: str = field(repr=False)
+
+    @property
+    def host(self) -> str | None:
+        """Its address as `host:port`, None without one."""
+        parts = urlsplit(self.url)
+        return f"{parts.hostname}:{parts.port or (80 if parts.scheme == 'http' else 443)}" if parts.hostname else None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One rollout, as the class of an agent turns it into a command line.
+
+    Attributes:
+        prompt: what the agent is told.
+        skill: None for no skill.
+        always: whether the target reads the skill in any case, or decides itself.
+        seconds: the wall time limit.
+    """
+
+    prompt: str
+    skill: Skill | None
+    always: bool
+    model: AgentModel
+    workspace: Workspace
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command line without its program, its variables, and its standard input."""
+
+    arguments: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    stdin: bytes | None = None
+
+
+class AgentRollout(RolloutKind):
+    """Runs an agent's command line for each rollout, in a fresh workspace and home.
+
+    An agent that answers wrongly is a score. One that cannot be started, hangs, is killed, reports an error of its
+    model or prints what cannot be read is unmeasured, whatever its exit status.
+
+    Attributes:
+        executable: the program's usual name.
+        needs_address: whether the agent is told its model's address.
+    """
+
+    executable: ClassVar[str] = ""
+    needs_address: ClassVar[bool] = True
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self.settings = AgentSettings.of(site.settings)
+        self.what = f"`rollout = {site.plan.task.rollout.kind}`"
+        self.program = self._find()
+        self.sandbox = choose(self.settings.sandbox)
+        if self.sandbox == "unsafe":
+            site.note(f"{self.what} runs without a sandbox: it can read and change all of your files")
+        self._variables = self._declared_variables()
+        self._reads = [*folders_of(self.program), *self.further_reads(), *map(self._beside, self.settings.reads)]
+        self._require(self._reads)
+        role = site.client.roles[site.role]
+        self._most = self.settings.reservation(site.plan.budget, role.price)
+        if self.needs_address and role.endpoint.launch is None:
+            self._address(role.endpoint.url)
+        self._require_ports(role.endpoint.url)
+        declared = role.plan.pacing.concurrency
+        self.slots = declared or min(16, max(2, os.cpu_count() or 1))
+
+    @classmethod
+    def source(cls, plan: Plan, root: Path) -> str:
+        """As `RolloutKind.source`: the digest of the files that are copied into workspaces."""
+        files = AgentSettings.of(plan.task.rollout.settings).files
+        fixed = _fixed_part(root, files) if files is not None else None
+        return digest_of(fixed) if fixed is not None and fixed.exists() else ""
+
+    @abstractmethod
+    def launch(self, job: Job) -> Launch:
+        """Write the agent's configuration into the home of a job, install its skill, and return the command line."""
+
+    @abstractmethod
+    def report(self, result: CommandResult, job: Job) -> Report:
+        """Read what the agent reports; raise `Unreadable` if it is not the documented form."""
+
+    def further_reads(self) -> list[Path]:
+        """Return further files and folders that the command needs."""
+        return []
+
+    async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
+        """As `RolloutKind.run`."""
+        url, key = await self.site.client.address(self.site.role)
+        model = AgentModel(
+            self.site.client.roles[self.site.role].plan.bare_name,
+            self._address(url) if self.needs_address else url or "",
+            key if key is not None and key != NO_KEY else "none",
+        )
+        stage = current_scope().stage
+        fix = "raise `tokens` or `cost` in the settings of `rollout`"
+        async with self.site.client.outside(self.site.role, stage, self._most, fix=fix) as account:
+            with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as place:
+                trajectory = await self._run_in(Path(place).resolve(), skill, example, model, account)
+        usages = account.usages or ()
+        known = self.site.client.roles[self.site.role]
+        costs = [known.cost(usage) for usage in usages] if known.price is not None else [account.cost]
+        return replace(
+            trajectory,
+            tokens=sum(usage.total for usage in usages),
+            cost=None if account.usages is None or None in costs else sum(cost or 0 for cost in costs),
+        )
+
+    async def _run_in(
+        self, place: Path, skill: Skill | None, example: Example, model: AgentModel, account: Outside
+    ) -> Trajectory:
+        try:
+            workspace = Workspace.make(place, self.sandbox, self._files_of(example))
+        except OSError as problem:
+            account.usages = ()
+            raise SkillcError(f"{self.what}: the files of example `{example.id}` cannot be copied: {problem}") from None
+        always = self.site.plan.skill.load == "always"
+        job = Job(self._prompt(example), skill, always, model, workspace, self.settings.limits.time)
+        launch = self.launch(job)
+        before = workspace.digests()
+        hosts = [*([model.host] if model.host else []), *self.settings.hosts]
+        policy = Policy(
+            workspace.folder,
+            (*workspace.mounts, *mounts_of(self._reads)),
+            tuple(hosts),
+            self.settings.limits,
+        )
+        try:
+            result = await run_in_sandbox(
+                self.sandbox,
+                policy,
+                [self.program, *launch.arguments],
+                environment=self._environment(workspace, launch),
+                stdin=launch.stdin,
+            )
+        except OSError as problem:
+            account.usages = ()
+            raise RolloutFailed("agent", f"it cannot be started: {problem.strerror}") from None
+        report = self._read(result, job)
+        account.usages, account.cost = report.usages, report.cost
+        if report.failure is not None:
+            raise self._failed(report.failure, result, job)
+        steps = report.steps
+        if not steps or steps[-1] != Message(report.reply):
+            steps = (*steps, Message(report.reply))
+        answer, unread = read_answer(self.site.plan.task, report.reply)
+        changed = workspace.changes(before)
+        return Trajectory((*steps, *changed), answer, unread, turns=report.turns)
+
+    def _read(self, result: CommandResult, job: Job) -> Report:
+        """Return the report of an agent that finished; exit status 0 alone proves nothing."""
+        if result.why != "ended":
+            raise self._failed(_LIMITS[result.why].format(time=f"{job.seconds:g} s"), result, job)
+        try:
+            report = self.report(result, job)
+        except Unreadable as problem:
+            why = _describe_status(result.status) if result.status else str(problem)
+            raise self._failed(why, result, job) from None
+        if report.failure is None and result.status:
+            return replace(report, failure=_describe_status(result.status))
+        if report.failure is None and not report.reply.strip():
+            return replace(report, failure="it ended without an answer")
+        return report
+
+    def _failed(self, why: str, result: CommandResult, job: Job) -> RolloutFailed:
+        said = " ".join(result.stderr.decode(errors="replace").split())
+        quoted = f": {'…' if len(said) > _QUOTED else ''}{said[-_QUOTED:]}" if said else ""
+        return RolloutFailed("agent", scrub(f"{why}{quoted}", (job.model.key, *self._variables.values())))
+
+    def _prompt(self, example: Example) -> str:
+        """The declared prompt with the question and the inputs of an example."""
+        task = self.site.plan.task
+
+        def value(name: str) -> str:
+            return question(task, example) if name == "question" else as_text(example.inputs.get(name, ""))
+
+        return well_formed(fill_placeholders(self.settings.prompt, value))
+
+    def _files_of(self, example: Example) -> Path | None:
+        if self.settings.files is None:
+            return None
+        known = {**example.fields, **example.inputs, "id": example.id}
+        written = fill_placeholders(self.settings.files, lambda name: as_text(known.get(name, "")))
+        path = self._beside(written)
+        if not path.resolve().is_relative_to(self.site.root.resolve()):
+            raise SkillcError(f"{self.what}: `files` of example `{example.id}` is outside the program's folder")
+        if not path.exists():
+            raise SkillcError(
+                f"{self.what}: `{written}`, the files of example `{example.id}`, does not exist",
+                hint="create it, or change `files`",
+            )
+        return path
+
+    def _environment(self, workspace: Workspace, launch: Launch) -> dict[str, str]:
+        return {
+            "PATH": search_path(self.program),
+            "HOME": workspace.seen_home,
+            "USER": "agent",
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "NO_COLOR": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            **launch.environment,
+            **self._variables,
+        }
+
+    # ---- checked before the first rollout ----
+
+    def _find(self) -> str:
+        settings = self.settings
+        program = find_program(settings.executable or self.executable, self.site.root, os.environ, self.what)
+        if settings.version is not None:
+            check_version(program, settings.version, {"PATH": search_path(program), "HOME": "/nonexistent"}, self.what)
+        return program
+
+    def _address(self, url: str | None) -> str:
+        role = self.site.client.roles[self.site.role].plan
+        found = url or _ADDRESSES.get(role.provider)
+        if found is None:
+            raise SkillcError(
+                f"{self.what} calls the model `{role.role}` itself, and `{role.model}` has no address that it knows",
+                hint='declare it: `base_url = "http://localhost:8000/v1"`',
+            )
+        return found if "://" in found else f"http://{found}"
+
+    def _declared_variables(self) -> dict[str, str]:
+        missing = [name for name in self.settings.environment if name not in os.environ]
+        if missing:
+            names = listed(missing, "and")
+            raise SkillcError(f"{self.what} needs {names}, not set", hint=f"export {missing[0]}=...")
+        return {name: os.environ[name] for name in self.settings.environment}
+
+    def _require_ports(self, url: str | None) -> None:
+        hosts = [*([AgentModel("", url, "").host or ""] if url else []), *self.settings.hosts]
+        low = [port for port in loopback_ports(hosts) if port < _FIRST_PORT]
+        if low and self.sandbox == "bubblewrap":
+            raise SkillcError(
+                f"{self.what}: no program in the sandbox `bubblewrap` can reach port {low[0]} of this machine",
+                hint=f"serve it at a port from {_FIRST_PORT:,}, or declare another sandbox",
+            )
+
+    def _beside(self, path: str) -> Path:
+        return self.site.root / Path(path).expanduser()
+
+    def _require(self, paths: Sequence[Path]) -> None:
+        for path in paths:
+            if not path.exists():
+                raise SkillcError(f"{self.what}: `{path}` does not exist", hint="create it, or change `reads`")
+
+
+_LIMITS = {
+    "timeout": "it did not finish within {time}",
+    "output": "it printed too much",
+    "memory": "it took more memory than its sandbox has",
+    "processes": "it started more processes than its sandbox allows",
+    "disk": "it wrote more than its sandbox allows",
+}
+
+
+def argument(text: str) -> str:
+    """Return a prompt as an argument that is not read as an option; raise `SkillcError` if the system refuses it."""
+    if "\0" in text or len(text.encode()) > _LONGEST:
+        raise SkillcError(
+            f"a prompt of {len(text.encode()):,} bytes cannot be an argument of an agent, at most {_LONGEST:,} can",
+            hint='pass large inputs as files: `files = "cases/{id}"`',
+        )
+    return f" {text}" if text.startswith("-") else text
+
+
+def _describe_status(status: int) -> str:
+    if status >= 0:
+        return f"it exited with status {status}"
+    try:
+        return f"it was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"it was killed by signal {-status}"
+
+
+def _fixed_part(root: Path, files: str) -> Path | None:
+    """The folder that contains the files of all examples: the path up to its first placeholder."""
+    parts = []
+    for part in Path(files).parts:
+        if any(True for _ in placeholders(part)):
+            break
+        parts.append(part)
+    return root.joinpath(*parts) if parts else None

@@ -1,0 +1,115 @@
+"""An agent's program on this machine: where it is, its version, and the folders that a sandbox must let it read."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from skillc.errors import SkillcError
+from skillc.sandbox.policy import Mount
+
+_SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
+PATH = "/usr/local/bin:/usr/bin:/bin"
+_VERSION_SECONDS = 60
+_HEAD = 256
+
+
+def find_program(name: str, root: Path, environ: Mapping[str, str], what: str) -> str:
+    """Return the path of a program; a relative path with a slash begins at the program's folder.
+
+    Raises:
+        SkillcError: it is not installed, or cannot be executed; `what` says whose it is.
+    """
+    written = str(root.resolve() / Path(name).expanduser()) if "/" in name else name
+    found = shutil.which(written, path=environ.get("PATH", PATH))
+    if found is None and "/" in written and Path(written).exists():
+        raise SkillcError(f"{what}: `{name}` cannot be executed", hint=f"`chmod +x {written}`")
+    if found is None:
+        raise SkillcError(
+            f"{what}: the program `{name}` was not found",
+            hint='install it, or set its path: `executable = "/path/to/it"`',
+        )
+    return str(_real(Path(found)))
+
+
+def check_version(program: str, wanted: str, environ: Mapping[str, str], what: str) -> None:
+    """Run `--version`, and raise `SkillcError` if another version is installed."""
+    try:
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, timeout=_VERSION_SECONDS, check=False, env=dict(environ)
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        raise SkillcError(f"{what}: `{program} --version` failed: {problem}") from None
+    printed = " ".join((done.stdout + done.stderr).decode(errors="replace").split())
+    if not re.search(rf"(?<![\w.]){re.escape(wanted)}(?![\w.]*\d)", printed):
+        raise SkillcError(
+            f"{what}: version {wanted} is declared, and `{program}` reports `{printed[:80]}`",
+            hint=f"install {wanted}, or change `version`",
+        )
+
+
+def folders_of(program: str) -> list[Path]:
+    """Return the files and folders outside the system's that a program consists of, its interpreter included."""
+    found = [each for path in _programs(Path(program)) for each in _installation(path) if not _is_system(each)]
+    return [each for each in dict.fromkeys(found) if not any(each != o and each.is_relative_to(o) for o in found)]
+
+
+def mounts_of(paths: Iterable[Path]) -> tuple[Mount, ...]:
+    """Return read-only mounts of files and folders at their own paths."""
+    return tuple(Mount(path.resolve(), str(path)) for path in paths)
+
+
+def _real(program: Path) -> Path:
+    """Follow the link that an installer made; links of the system and of virtual environments have a meaning."""
+    linked = _is_system(program) or any((parent / "pyvenv.cfg").is_file() for parent in program.parents)
+    return program if linked else program.resolve()
+
+
+def search_path(program: str) -> str:
+    """Return the `PATH` of an agent: the folders of its program and its interpreter, and the system's."""
+    own = [str(path.parent) for path in _programs(Path(program))]
+    return ":".join(dict.fromkeys([*own, *PATH.split(":")]))
+
+
+def _programs(program: Path) -> Iterator[Path]:
+    """Yield a program, and the interpreters that its first line names."""
+    yield program
+    try:
+        with program.open("rb") as file:
+            head = file.read(_HEAD).split(b"\n")[0]
+    except OSError:
+        return
+    if not head.startswith(b"#!"):
+        return
+    words = [word for word in head[2:].decode(errors="replace").split() if not word.startswith("-")]
+    if words and Path(words[0]).name == "env":
+        words = words[1:]
+    found = shutil.which(words[0]) if words else None
+    if found is not None and Path(found) != program:
+        yield _real(Path(found))
+
+
+def _installation(program: Path) -> list[Path]:
+    """The folder that a program was installed into, by npm or as a virtual environment of Python; else its file."""
+    for parent in program.parents:
+        if (parent / "pyvenv.cfg").is_file():
+            return [parent, *_base_of(parent)]
+    modules = [parent for parent in program.parents if parent.name == "node_modules"]
+    if modules:
+        # A prefix has its programs in `bin`, beside `lib/node_modules`.
+        return [modules[-1]]
+    return [program]
+
+
+def _base_of(environment: Path) -> list[Path]:
+    """The installation of Python that a virtual environment belongs to, unless it is the system's."""
+    interpreter = (environment / "bin" / "python").resolve()
+    prefix = interpreter.parent.parent
+    return [] if _is_system(interpreter) else [prefix]
+
+
+def _is_system(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in _SYSTEM)

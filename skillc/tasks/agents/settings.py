@@ -1,0 +1,102 @@
+"""The settings of an agent, as declared in the program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from skillc.errors import SkillcError
+from skillc.language.commands import json_path
+from skillc.language.loop import BudgetPlan
+from skillc.models.ledger import NANO_PER_DOLLAR, Spending
+from skillc.models.prices import Price
+from skillc.plan.schema import AnswerPlan
+from skillc.sandbox.policy import Kind, Limits
+
+QUESTION = "{question}"
+_OUTPUT = 64 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What a program declares of its agent; the table of kinds describes each setting.
+
+    Attributes:
+        tokens: the most of one rollout; None if it declares none.
+        cost: nano-dollars, as `tokens`.
+        sandbox: None is the best that works here.
+        environment: names of variables.
+    """
+
+    limits: Limits
+    prompt: str = QUESTION
+    executable: str | None = None
+    version: str | None = None
+    files: str | None = None
+    tokens: int | None = None
+    cost: int | None = None
+    sandbox: Kind | None = None
+    hosts: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    answer: AnswerPlan = field(default=AnswerPlan())
+
+    @classmethod
+    def of(cls, settings: Mapping[str, JsonValue]) -> AgentSettings:
+        """Read the settings of a plan's rollout."""
+        given: Mapping[str, Any] = settings
+        sandbox = given.get("sandbox")
+        own: Mapping[str, Any] = sandbox if isinstance(sandbox, dict) else {"kind": sandbox}
+        disk = own.get("disk", 10**9)
+        cost = given.get("cost")
+        return cls(
+            limits=Limits(
+                time=float(given.get("time", 600)),
+                memory=own.get("memory", 4 * 10**9),
+                processes=own.get("processes", 256),
+                file_size=disk,
+                disk=disk,
+                output=_OUTPUT,
+            ),
+            prompt=given.get("prompt", QUESTION),
+            executable=given.get("executable"),
+            version=given.get("version"),
+            files=given.get("files"),
+            tokens=given.get("tokens"),
+            cost=None if cost is None else int(Fraction(str(cost)) * NANO_PER_DOLLAR),
+            sandbox=cast(Kind | None, own.get("kind")),
+            hosts=tuple(given.get("hosts", ())),
+            reads=tuple(given.get("reads", ())),
+            environment=tuple(each["arguments"][0] for each in given.get("environment", ())),
+            answer=_answer(given.get("answer")),
+        )
+
+    def reservation(self, budget: BudgetPlan, price: Price | None) -> Spending:
+        """Return the most that one rollout may spend; without a declared maximum only the call itself.
+
+        Raises:
+            SkillcError: the budget caps tokens or cost, and no maximum is declared that it could reserve.
+        """
+        for cap, declared in (("tokens", self.tokens), ("cost", self.cost if self.tokens is None else self.tokens)):
+            if getattr(budget, cap) is not None and declared is None:
+                raise SkillcError(
+                    f"the budget caps {cap}, and no rollout of the agent has a declared maximum",
+                    hint="add `tokens = 200_000 tokens` to the settings of `rollout`: the most that one may use",
+                )
+        if self.tokens is None:
+            return Spending(1, 0, self.cost or 0)
+        dearest = max(price.most(self.tokens, 0), price.most(0, self.tokens)) if price is not None else 0
+        return Spending(1, self.tokens, dearest if self.cost is None else self.cost)
+
+
+def _answer(declared: Any) -> AnswerPlan:
+    if not isinstance(declared, dict):
+        return AnswerPlan()
+    kind, arguments = declared["function"], cast(Sequence[str], declared["arguments"])
+    if kind == "json":
+        return AnswerPlan(kind="json", path=json_path(arguments[0]) or ())
+    return AnswerPlan(kind=kind, text=arguments[0])
