@@ -15,13 +15,23 @@ demo-vllm: .venv/installed .venv-vllm/installed
 	@rm -rf build/demo-vllm && mkdir -p build
 	@SKILLC_VLLM_PYTHON=$(CURDIR)/.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
 
+# Containers often turn off byte code, without which each process that the tests start compiles skillc again.
+export PYTHONDONTWRITEBYTECODE =
+
 # One worker more than cores, at most 4: some tests wait for servers and clocks.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 
-test: .venv/installed
+test: lint
+	@$(MAKE) --no-print-directory --jobs 2 types pytest
+
+lint: .venv/installed
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --check .
+
+types: .venv/installed
 	$(BIN)/mypy
+
+pytest: .venv/installed
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # The long tests, and all examples of the property tests; CI runs them after `make test`.

@@ -3,7 +3,8 @@
 A server imports them, listens on a socket and forks for each request; it is shared by all processes of a test run. A
 command is a small program that passes its folder, environment, arguments and standard streams to that server, forwards
 SIGINT and SIGTERM, and ends with the status of the forked process, which a SIGKILL of the command kills too.
-As a program: `serve SOCKET`, `skillc SOCKET [ARGUMENT ...]` and `python SOCKET SCRIPT [ARGUMENT ...]`.
+As a program: `serve SOCKET`, `skillc SOCKET [ARGUMENT ...]` and
+`python SOCKET (SCRIPT | -c CODE | -m MODULE) [ARGUMENT ...]`.
 """
 
 import atexit
@@ -20,7 +21,7 @@ _FOLDER = "SKILLC_TESTS_SERVER"
 
 
 def command(what="skillc"):
-    """The start of a command line of `skillc`, or of `python` for a script, that is run in a forked process."""
+    """The start of a command line of `skillc`, or of `python`, that is run in a forked process."""
     return [sys.executable, "-I", "-S", __file__, what, _server()]
 
 
@@ -79,7 +80,7 @@ class Forked:
     """A forked process of the server, which is killed if this object is dropped.
 
     Args:
-        what: `skillc`, or `python` for a script.
+        what: `skillc` or `python`.
         folder: its working folder.
         environment: all of it.
         streams: the file descriptors of its standard streams.
@@ -133,12 +134,22 @@ def run_skillc(arguments):
     _end_with(main)
 
 
-def _run_script(arguments):
+def _run_python(arguments):
     import runpy
 
+    how = arguments[0]
+    if how in ("-c", "-m"):
+        _, given, *rest = arguments
+        sys.path.insert(0, "" if how == "-c" else os.getcwd())
+    if how == "-c":
+        sys.argv = ["-c", *rest]
+        _end_with(lambda: exec(compile(given, "<string>", "exec"), {"__name__": "__main__"}))
+    if how == "-m":
+        sys.argv = [given, *rest]
+        _end_with(lambda: runpy.run_module(given, run_name="__main__", alter_sys=True))
     sys.argv = arguments
-    sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
-    _end_with(lambda: runpy.run_path(arguments[0], run_name="__main__"))
+    sys.path.insert(0, os.path.dirname(os.path.abspath(how)))
+    _end_with(lambda: runpy.run_path(how, run_name="__main__"))
 
 
 def _end_with(run):
@@ -226,7 +237,7 @@ def _watch(asked):
     if child == 0:
         asked.close()
         _become(folder, environment, streams)
-        (run_skillc if what == "skillc" else _run_script)(arguments)
+        (run_skillc if what == "skillc" else _run_python)(arguments)
     for stream in (*streams, 0, 1, 2):
         os.close(stream)
     ended = os.pidfd_open(child)
@@ -265,7 +276,8 @@ def _ask(what, path, arguments):
         signal.signal(number, lambda number, _: forked.forward(number))
     status = forked.wait()
     if status < 0:
-        signal.signal(-status, signal.SIG_DFL)
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     sys.exit(status)
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_an_example_improves_by_25_points_and_gates_reject(name, skill, tmp_path):
     folder = tmp_path / name
     shutil.copytree(ROOT / "examples" / name, folder, ignore=shutil.ignore_patterns(".skillc", "skills"))
-    command = [sys.executable, "-m", "skillc", "compile", f"{name}.skill", "--offline", "--json"]
+    command = [*forked.command(), "compile", f"{name}.skill", "--offline", "--json"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 from answerer import Answerer
 
@@ -41,7 +41,13 @@ def task(tmp_path, monkeypatch):
 def test_gepa_searches_and_tests_with_replies_by_hand(task):
     pytest.importorskip("gepa")
     ports = free_ports()
-    command = [sys.executable, "-m", "benchmarks.by_hand.gepa", str(task / "desk.skill"), str(task / "result.json")]
+    command = [
+        *forked.command("python"),
+        "-m",
+        "benchmarks.by_hand.gepa",
+        str(task / "desk.skill"),
+        str(task / "result.json"),
+    ]
     with Answerer(task / "run") as answerer:
         status = main(
             ["run", str(task / "run"), "--ports", *ports, "--", *command, "--calls", str(CALLS), "--ports", *ports]
@@ -61,7 +67,7 @@ def test_gepa_searches_and_tests_with_replies_by_hand(task):
 def test_a_skill_file_is_measured_on_the_test_split(task):
     ports = free_ports()
     names = [str(task / name) for name in ("desk.skill", "SKILL.md", "result.json")]
-    command = [sys.executable, "-m", "benchmarks.by_hand.measure", *names, "--ports", *ports]
+    command = [*forked.command("python"), "-m", "benchmarks.by_hand.measure", *names, "--ports", *ports]
     with Answerer(task / "run"):
         assert main(["run", str(task / "run"), "--ports", *ports, "--", *command]) == 0
     result = json.loads((task / "result.json").read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from conftest_cli import PROGRAM, ROOT, skillc
 
@@ -119,7 +120,7 @@ def test_ctrl_c_is_status_130_and_the_same_command_asks_for_the_rest(shop: Path)
     (shop / "things.skill").write_text(PROGRAM.replace('model target    = "rulebook/v1"', own))
     (shop / "slowly").touch()
     asked = shop / "asked"
-    command = [sys.executable, "-m", "skillc", "eval", "things.skill", "--json"]
+    command = [*forked.command(), "eval", "things.skill", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
         command, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment

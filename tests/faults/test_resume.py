@@ -35,11 +35,11 @@ def server():
         yield server
 
 
-def shop(folder, program=REMOTE):
-    """A folder with a program and its data."""
+def shop(folder, program=REMOTE, count=60):
+    """A folder with a program and its data, of which a run makes about 300 calls by default."""
     folder.mkdir()
     (folder / "things.skill").write_text(program)
-    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in list(rows())[:count]))
     return folder
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_same_bytes(nursery, 
     _, bytes_of_whole, once = whole
     folder = shop(tmp_path / "things")
     dice = random.Random(5)
-    kills = sum(killed(nursery, server, folder, dice, most=60) == -signal.SIGKILL for _ in range(8))
+    kills = sum(killed(nursery, server, folder, dice, most=40) == -signal.SIGKILL for _ in range(8))
     finish(nursery, server, folder)
     assert kills > 4
     assert compiled(folder) == bytes_of_whole
@@ -132,7 +132,7 @@ def test_a_tidying_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path, ve
     given = ("--skill", "mine.md") if verb == "tidy" else ()
     found = []
     for kills in (0, 5):
-        folder, dice = shop(tmp_path / f"{kills}", program), random.Random(5)
+        folder, dice = shop(tmp_path / f"{kills}", program, count=120), random.Random(5)
         (folder / "mine.md").write_text(f'## Rules\n\n- If the text mentions "zeppelin", answer tool.\n{rules}')
         with Loopback(latency=0.002) as server:
             for _ in range(kills):
@@ -169,9 +169,9 @@ def test_what_was_in_flight_at_a_kill_stays_paid_and_is_never_charged(nursery, s
 def test_a_stopped_run_is_a_prefix_of_the_whole_one_and_a_raised_cap_goes_on(nursery, server, whole, tmp_path):
     _, bytes_of_whole, once = whole
     folder = shop(tmp_path / "things")
-    start(nursery, server, folder, "--set", "budget.calls=240")
+    start(nursery, server, folder, "--set", "budget.calls=170")
     assert nursery.wait() == 3, (folder / "stderr.txt").read_text()
-    assert server.total <= 240
+    assert server.total <= 170
     written = compiled(folder)
     assert written["sort-things.history.jsonl"]
     assert is_prefix(written, bytes_of_whole)
@@ -274,7 +274,7 @@ def test_a_full_disk_stops_the_run_with_a_message_and_loses_nothing(nursery, ser
     """A limit on the size of a file does what a full disk does, in the middle of a page too."""
     _, bytes_of_whole, once = whole
     folder = shop(tmp_path / "things")
-    for size in (200_000, 600_000):
+    for size in (150_000, 400_000):
         start(nursery, server, folder, DISK=str(size))
         assert nursery.wait() == 2
         told = (folder / "stderr.txt").read_text()
@@ -290,7 +290,7 @@ def test_ctrl_c_writes_the_best_skill_so_far_at_once_and_says_how_to_go_on(nurse
     folder = shop(tmp_path / "things")
     server.latency = 0.02
     child = start(nursery, server, folder)
-    server.wait_for(150)
+    server.wait_for(120)
     os.kill(child, signal.SIGINT)
     before = server.total
     assert nursery.wait() == 130

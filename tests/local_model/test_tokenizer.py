@@ -1,6 +1,7 @@
 """The tokenizer of the local model: a word is one code wherever it stands, and what it writes is what was read."""
 
 import random
+from functools import cache
 
 import pytest
 from hypothesis import given
@@ -8,12 +9,15 @@ from hypothesis import strategies as st
 from local_model.making import prompts, sources, tokenizer, words
 from tokenizers.decoders import DecodeStream
 
-SHARED = tokenizer.build()
+
+@cache
+def shared():
+    return tokenizer.build()
 
 
 @pytest.fixture
 def made():
-    return SHARED
+    return shared()
 
 
 def test_it_is_the_same_each_time(made):
@@ -79,4 +83,4 @@ def test_a_stream_of_tokens_gives_the_same_text(made):
 
 @given(st.text())
 def test_no_text_is_too_much(text):
-    SHARED.decode(SHARED.encode(text).ids)
+    shared().decode(shared().encode(text).ids)

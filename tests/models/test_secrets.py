@@ -8,12 +8,12 @@ import json
 import logging
 import os
 import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
 import pytest
 from faulty_server import Asked, Exchange, FaultyServer, Step, answer, cut_off, redirect, refuse, say
+from forked import command
 from hypothesis import given
 from hypothesis import strategies as st
 from model_plans import Scripted, endpoint_of, model, plan_of, reply
@@ -177,7 +177,7 @@ def test_the_plan_shows_no_password_of_an_address(tmp_path: Path) -> None:
     (folder / "things.skill").write_text(program.replace('env("SERVER")', f'"{address}"'))
     for more in ((), ("--json",)):
         done = subprocess.run(
-            [sys.executable, "-m", "skillc", "plan", "things.skill", *more],
+            [*command(), "plan", "things.skill", *more],
             cwd=folder,
             env={**os.environ, "TEAM_KEY": KEY},
             capture_output=True,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
-import sys
 import threading
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked import command
 from whole_runs import PROGRAM, STRICT, Models, compiled, no_wait, planned_job, questions, reply
 
 from skillc.diagnostics.diagnostic import Severity
@@ -135,7 +135,7 @@ def test_the_command_line_refuses_before_anything_is_written(tmp_path: Path) -> 
     (tmp_path / "guess.skill").write_text(program)
     (tmp_path / "questions.jsonl").write_text(questions(80))
     done = subprocess.run(
-        [sys.executable, "-m", "skillc", "compile", "guess.skill", "--offline", "--set", "budget.calls=20"],
+        [*command(), "compile", "guess.skill", "--offline", "--set", "budget.calls=20"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -147,7 +147,7 @@ def test_the_command_line_refuses_before_anything_is_written(tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "skills").exists()
     done = subprocess.run(
-        [sys.executable, "-m", "skillc", "plan", "guess.skill", "--json", "--set", "budget.calls=2000"],
+        [*command(), "plan", "guess.skill", "--json", "--set", "budget.calls=2000"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -5,11 +5,11 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from forked import command
 from shops import edited, learnable, rows, write_rows, write_shop
 
 from skillc.artifact_paths import ArtifactPaths
@@ -58,6 +58,25 @@ def shop(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
+def withheld(tmp_path_factory):
+    """Such a folder after its first compile, and the summary of that."""
+    folder = tmp_path_factory.mktemp("withheld") / "shop"
+    folder.mkdir()
+    write_shop(folder, FAILS_REQUIRED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        return folder, compiled(status=1)
+
+
+@pytest.fixture
+def tried(withheld, tmp_path, monkeypatch):
+    """A copy of it; another compile is answered by its record."""
+    shutil.copytree(withheld[0], tmp_path / "shop")
+    monkeypatch.chdir(tmp_path / "shop")
+    return tmp_path / "shop"
+
+
+@pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """A shop with a delivered, improved skill."""
     folder = tmp_path_factory.mktemp("made") / "shop"
@@ -94,8 +113,8 @@ def swap_test_labels(folder):
 # ---- not delivered --------------------------------------------------------------------------------
 
 
-def test_a_first_compile_without_the_verdict_delivers_nothing(shop):
-    told = compiled(status=1)
+def test_a_first_compile_without_the_verdict_delivers_nothing(withheld, tried):
+    _, told = withheld
     assert told["verdict"] == "no significant gain"
     assert told["delivered"] is False
     assert told["artifact"] is None
@@ -106,7 +125,7 @@ def test_a_first_compile_without_the_verdict_delivers_nothing(shop):
     assert read_lock(CANDIDATE.lock).verdict == "no significant gain"
 
 
-def test_the_first_line_says_that_nothing_was_delivered_and_where_the_candidate_is(shop):
+def test_the_first_line_says_that_nothing_was_delivered_and_where_the_candidate_is(tried):
     done = run("compile", "things.skill")
     lines = done.stdout.strip().splitlines()
     assert lines[0] == "not delivered: the verdict is `no significant gain`, and `improved` is required"
@@ -157,7 +176,7 @@ def test_without_the_requirement_a_worse_skill_is_delivered_and_the_first_line_s
 def test_an_improved_skill_has_no_such_line(made):
     """Its first line is the table."""
     done = subprocess.run(
-        [sys.executable, "-m", "skillc", "compile", "things.skill", "--quiet"],
+        [*command(), "compile", "things.skill", "--quiet"],
         cwd=made,
         capture_output=True,
         text=True,
@@ -196,8 +215,8 @@ def test_looks_count_though_nothing_was_ever_delivered(shop):
     assert len(read_lock(PATHS.lock).looks) == 2
 
 
-def test_require_none_delivers_the_candidate_from_what_is_recorded(shop):
-    first = compiled(status=1)
+def test_require_none_delivers_the_candidate_from_what_is_recorded(withheld, tried):
+    _, first = withheld
     told = compiled("--require", "none")
     assert (told["delivered"], told["required"], told["artifact"]) == (True, None, str(PATHS.skill))
     assert told["spent"]["paid"] == first["spent"]["paid"]
@@ -232,8 +251,7 @@ def test_a_candidate_of_another_skill_stays(improved):
     assert [path for path in CANDIDATE.base.rglob("*") if path.is_file()] == [other.skill]
 
 
-def test_an_edited_candidate_is_saved_before_it_is_replaced_and_never_removed(shop):
-    compiled(status=1)
+def test_an_edited_candidate_is_saved_before_it_is_replaced_and_never_removed(tried):
     CANDIDATE.skill.write_text(CANDIDATE.skill.read_text() + "\nmine\n")
     done = run("compile", "things.skill", "--require", "none")
     assert "edited by hand, so the candidate is kept" in " ".join(done.stderr.split())
@@ -241,7 +259,7 @@ def test_an_edited_candidate_is_saved_before_it_is_replaced_and_never_removed(sh
     done = run("compile", "things.skill")
     assert done.return_value == 1
     assert "mine" not in CANDIDATE.skill.read_text()
-    kept = [path for path in (shop / ".skillc/written").iterdir() if "mine" in path.read_text()]
+    kept = [path for path in (tried / ".skillc/written").iterdir() if "mine" in path.read_text()]
     assert len(kept) == 1
     assert kept[0].name[:12] in done.stderr.replace("\n", "").replace(" ", "")
 
@@ -276,9 +294,9 @@ main()
 
 
 def killed_after(writes, *words):
-    """A compile in a process of its own that kills itself, as `kill -9` does, before one of its writes."""
+    """A compile in a forked process that kills itself, as `kill -9` does, before one of its writes."""
     return subprocess.run(
-        [sys.executable, "-c", KILLED, str(writes), *words],
+        [*command("python"), "-c", KILLED, str(writes), *words],
         capture_output=True,
         text=True,
         env={**os.environ},
@@ -304,9 +322,8 @@ def test_a_kill_between_two_writes_leaves_what_is_delivered_whole(improved, surv
 
 @pytest.mark.parametrize("survived", [0, 3, 5, 8])
 @pytest.mark.quick_cases(1)
-def test_a_kill_while_a_candidate_gives_way_leaves_nothing_behind(shop, survived):
+def test_a_kill_while_a_candidate_gives_way_leaves_nothing_behind(tried, survived):
     """Writes: SKILL.md, module, history, attributes and lock, then four files of the candidate are removed."""
-    compiled(status=1)
     assert killed_after(survived, "--require", "none") == -signal.SIGKILL
     assert CANDIDATE.lock.exists()
     compiled("--require", "none")
@@ -317,10 +334,9 @@ def test_a_kill_while_a_candidate_gives_way_leaves_nothing_behind(shop, survived
 # ---- other verbs ----------------------------------------------------------------------------------
 
 
-def test_a_candidate_is_no_delivered_skill_for_check_install_eval_and_load(shop, tmp_path):
+def test_a_candidate_is_no_delivered_skill_for_check_install_eval_and_load(tried, tmp_path):
     import skillc as package
 
-    compiled(status=1)
     (found,) = locked_findings(Path("things.skill"))
     assert found.code == "SK751"
     assert "not delivered: the verdict is `no significant gain`" in found.message
@@ -343,11 +359,11 @@ def test_check_locked_looks_at_the_delivered_skill_alone(improved):
     assert locked_findings(Path("things.skill")) == ()
 
 
-def test_a_skill_of_before_the_requirement_is_a_note(shop):
-    (shop / "things.skill").write_text(FAILS)
+def test_a_skill_of_before_the_requirement_is_a_note(tried):
+    (tried / "things.skill").write_text(FAILS)
     compiled()
     assert locked_findings(Path("things.skill")) == ()
-    (shop / "things.skill").write_text(FAILS_REQUIRED)
+    (tried / "things.skill").write_text(FAILS_REQUIRED)
     (found,) = locked_findings(Path("things.skill"))
     assert (found.code, found.severity.value) == ("SK762", "note")
     assert run("check", "things.skill", "--locked").return_value == 0

@@ -4,12 +4,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from forked import command
 from shops import edited, learnable, rows, write_rows, write_shop
 
 import skillc as package
@@ -28,7 +28,7 @@ LOCK, HISTORY, MODULE = SKILLS / "sort-things.lock", SKILLS / "sort-things.histo
 FILES = (SKILL / "SKILL.md", LOCK, HISTORY, MODULE, SKILLS / ".gitattributes")
 
 
-# Several compiles in one process, whose start takes as long as they do.
+# Several compiles in one process.
 COMPILES = """
 import json, os, sys
 from skillc.cli import skillc
@@ -40,7 +40,7 @@ for folder, *options in json.loads(sys.argv[1]):
 
 def compile_in(*jobs):
     done = subprocess.run(
-        [sys.executable, "-c", COMPILES, json.dumps([[str(folder), *options] for folder, *options in jobs])],
+        [*command("python"), "-c", COMPILES, json.dumps([[str(folder), *options] for folder, *options in jobs])],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
