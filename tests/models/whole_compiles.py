@@ -31,13 +31,13 @@ FILES = ("sort-things/SKILL.md", "sort-things.lock", "sort-things.history.jsonl"
 _PROVIDERS = {"openai": "openai/rulebook", "hosted_vllm": "hosted_vllm/rulebook", "anthropic": "anthropic/claude-x"}
 
 
-def shop(folder: Path, protocol: str = "openai", settings: str = "") -> Path:
+def shop(folder: Path, protocol: str = "openai", settings: str = "", count: int = 60) -> Path:
     """A folder with a program, whose models are behind `$SERVER`, and its data."""
     folder.mkdir(parents=True)
     model = f'"{_PROVIDERS[protocol]}" {{ base_url = env("SERVER"); key = env("TEAM_KEY"); {settings} }}'
     program = PROGRAM.replace('"rulebook/v1"', model).replace("epochs = 2", "steps = 2")
     (folder / "things.skill").write_text(program)
-    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in list(rows())[:count]))
     return folder
 
 
