@@ -52,3 +52,14 @@ def token_spans(text: str) -> list[tuple[int, int]]:
 def split_tokens(text: str) -> list[str]:
     """Return the tokens that `count_tokens` counts, in order."""
     return [text[start:end] for start, end in token_spans(text)]
+
+
+def trim(text: str, limit: int | None) -> str:
+    """Shorten a text to about `limit` tokens: its beginning and its end, with a note of the omission."""
+    if limit is None or len(text) <= limit:
+        return text
+    tokens = count_tokens(text)
+    if tokens <= limit:
+        return text
+    half = max(1, len(text) * limit // tokens // 2)
+    return f"{text[:half]}\n[{tokens - limit} tokens left out]\n{text[-half:]}"

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from skillc.json_values import JsonObject
-from skillc.tokens import count_tokens
+from skillc.tokens import count_tokens, trim
 
 Outcome = Literal["finished", "turns", "time", "failed"]
 """How a rollout ended: by itself, at its limit of turns or time, or by a failure of what it ran in."""
@@ -118,7 +118,7 @@ def _values(step: Step) -> list[Any]:
 
 
 def render(trajectory: Trajectory, limit: int | None) -> str:
-    """Return the steps as text of at most `limit` tokens; all of it with None.
+    """Return the steps as text of about `limit` tokens; all of it with None.
 
     If it is too long, the decisive steps get the space first: the last one, failed observations with their calls, then
     the others from the end. A step that does not fit whole is shortened, and steps left out are counted.
@@ -132,12 +132,7 @@ def render(trajectory: Trajectory, limit: int | None) -> str:
         size = count_tokens(texts[i])
         if size > max(left, 0) and left < _WORTH_SHOWING:
             continue
-        text = (
-            texts[i]
-            if size <= min(left, max(limit // 2, _WORTH_SHOWING))
-            else _shortened(texts[i], min(left, limit // 2))
-        )
-        kept[i] = text
+        text = kept[i] = trim(texts[i], min(left, max(limit // 2, _WORTH_SHOWING)))
         left -= count_tokens(text)
     return "\n".join(_with_gaps(kept, len(texts)))
 
@@ -166,25 +161,6 @@ def _by_weight(steps: Sequence[Step]) -> Iterable[int]:
     yield last
     for group in (failed | causes, set(range(last)) - failed - causes):
         yield from sorted(group - {last}, reverse=True)
-
-
-def _shortened(text: str, limit: int) -> str:
-    """Return the beginning and the end of a text, in at most `limit` tokens."""
-    words = text.split(" ")
-    low, high = 0, len(words)
-    while low < high:
-        half = (low + high + 1) // 2
-        if count_tokens(_around(words, half)) <= limit:
-            low = half
-        else:
-            high = half - 1
-    return _around(words, low)
-
-
-def _around(words: Sequence[str], count: int) -> str:
-    begin = (count + 1) // 2
-    end = count - begin
-    return " ".join([*words[:begin], "[…]", *(words[-end:] if end else [])])
 
 
 def _with_gaps(kept: Mapping[int, str], total: int) -> Iterable[str]:

@@ -22,7 +22,7 @@ from skillc.optimize.schedule import seed_for, shuffled
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
-from skillc.tokens import count_tokens
+from skillc.tokens import count_tokens, trim
 from skillc.trajectories.signals import signals
 from skillc.trajectories.trajectory import Trajectory, render
 
@@ -138,17 +138,6 @@ def shorten(text: str, characters: int) -> str:
     """Return the beginning of a text on one line, cut after a word."""
     line = " ".join(text.split())
     return line if len(line) <= characters else f"{line[:characters].rsplit(' ', 1)[0]} …"
-
-
-def trim(text: str, limit: int | None) -> str:
-    """Shorten a text to about `limit` tokens: its beginning and its end, with a note of the omission."""
-    if limit is None or len(text) <= limit:
-        return text
-    tokens = count_tokens(text)
-    if tokens <= limit:
-        return text
-    half = max(1, len(text) * limit // tokens // 2)
-    return f"{text[:half]}\n[{tokens - limit} tokens left out]\n{text[-half:]}"
 
 
 T = TypeVar("T")

@@ -21,7 +21,6 @@ from skillc.optimize.propose.cases import (
     briefing,
     shorten,
     take_fitting,
-    trim,
     visible_answer,
     visible_feedback,
     visible_gold,
@@ -33,7 +32,7 @@ from skillc.optimize.schedule import seed_for, shuffled
 from skillc.optimize.strategies.mechanism import Epoch, Mechanism, notify_mechanisms
 from skillc.outcomes import MICRO, Example
 from skillc.plan.schema import Plan
-from skillc.tokens import count_tokens
+from skillc.tokens import count_tokens, trim
 
 Change = Literal["regressed", "still_failing", "improved", "still_right"]
 
