@@ -138,14 +138,19 @@ def image_tokens(model: str, width: int, height: int) -> int:
 
 
 def most_image_tokens(model: str, width: int, height: int) -> int:
-    """Bound the tokens of an image: twice the estimate, since providers change their rules, and a least amount."""
+    """Bound the tokens of an image.
+
+    Newer models of a provider read images at higher resolutions, so the bound is at least twice the estimate, and a
+    token for 28 x 28 pixels up to 5,000. Some models charge a fixed amount, so it has a least value.
+    """
     known = any(pattern.search(model) for pattern, _ in _RULES)
-    return max(2 * image_tokens(model, width, height), _LEAST_KNOWN if known else _LEAST_UNKNOWN)
+    patches = _by_patches(width, height, side=28, most=_MOST_NEWER)
+    return max(2 * image_tokens(model, width, height), patches, _LEAST_KNOWN if known else _LEAST_UNKNOWN)
 
 
 # The most tokens of any size of image: a fixed amount with some models, tiles of a fixed size with others.
 _LEAST_KNOWN, _LEAST_UNKNOWN = 1_500, 8_192
-_MOST_PATCHES = 16_384
+_MOST_PATCHES, _MOST_NEWER = 16_384, 5_000
 
 
 def _by_tiles(base: int, tile: int) -> Callable[[int, int], int]:

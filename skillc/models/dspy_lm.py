@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -28,11 +28,15 @@ _NOT_PARAMETERS = ("messages", "tools", "response_format")
 
 @dataclass(slots=True)
 class CallScope:
-    """Stage and sample of the DSPy calls made inside `scope`, and their replies in order of arrival."""
+    """Stage and sample of the DSPy calls made inside `scope`, and their replies in order of arrival.
+
+    `images` are data URIs by the short ones that stand for them in prompts, since DSPy copies and searches texts often.
+    """
 
     stage: str = "program"
     sample: int | tuple[int, ...] = 0
     completions: list[Completion] = field(default_factory=list)
+    images: dict[str, str] = field(default_factory=dict)
 
 
 _SCOPE: ContextVar[CallScope | None] = ContextVar("skillc_scope", default=None)
@@ -143,7 +147,7 @@ def _call(request: Request, role: str, current: CallScope) -> Call:
     return Call(
         role,
         current.stage,
-        tuple(_message(message) for message in sent["messages"]),
+        tuple(_message(message, current.images) for message in sent["messages"]),
         sample,
         sent.get("response_format"),
         tuple(sent["tools"]) if sent.get("tools") else None,
@@ -166,9 +170,19 @@ def _plain_messages(request: Request) -> tuple[Message, ...] | None:
     return (*system, *texts)
 
 
-def _message(sent: dict[str, Any]) -> Message:
+def _message(sent: dict[str, Any], images: Mapping[str, str]) -> Message:
     content = sent.get("content")
-    return Message(sent["role"], tuple(content) if isinstance(content, list) else str(content or ""))
+    if not isinstance(content, list):
+        return Message(sent["role"], str(content or ""))
+    return Message(sent["role"], tuple(_part(part, images) for part in content))
+
+
+def _part(part: dict[str, Any], images: Mapping[str, str]) -> dict[str, Any]:
+    """Return a part with the whole data URI of an image."""
+    source = part.get("image_url")
+    if not isinstance(source, dict) or source.get("url") not in images:
+        return part
+    return {**part, "image_url": {**source, "url": images[source["url"]]}}
 
 
 def _response(completion: Completion, current: CallScope) -> Response:

@@ -19,20 +19,24 @@ from skillc.text import shown
 _REMOTE = ("http://", "https://", "gs://", "data:")
 
 
-def target_inputs(task: TaskPlan, values: Mapping[str, Any], root: Path) -> dict[str, Any]:
+def target_inputs(
+    task: TaskPlan, values: Mapping[str, Any], root: Path, images: dict[str, str] | None = None
+) -> dict[str, Any]:
     """Return inputs as the target's signature takes them; values of other names are returned unchanged.
 
     Args:
         task: the inputs; after `as_read`, texts and files are used as they are.
         values: an image is a path, an address, a data URI or a `dspy.Image`; a file is a path.
         root: the folder of relative paths.
+        images: takes the data URIs of images by the short ones that the result has (`CallScope.images`); without it the
+            result has the data URIs.
 
     Raises:
         SkillcError: a file cannot be read, or is no image or text.
     """
     fields = {field.name: field for field in task.inputs}
     return {
-        name: _converted(value, fields[name], root) if name in fields and value is not None else value
+        name: _converted(value, fields[name], root, images) if name in fields and value is not None else value
         for name, value in values.items()
     }
 
@@ -56,27 +60,36 @@ def _from_caller(value: Any, field: FieldPlan | None, root: Path) -> Any:
     return str(root / value) if isinstance(value, str | Path) else value
 
 
-def _converted(value: Any, field: FieldPlan, root: Path) -> Any:
+def _converted(value: Any, field: FieldPlan, root: Path, images: dict[str, str] | None) -> Any:
     kind = field.type.file_kind
     if kind == "image":
-        return [_image(each, root) for each in value] if isinstance(value, list | tuple) else _image(value, root)
+        several = value if isinstance(value, list | tuple) else [value]
+        found = [_image(each, root, images) for each in several]
+        return found if isinstance(value, list | tuple) else found[0]
     if kind == "file":
         return _texts(value if isinstance(value, list | tuple) else [value], field, root)
     return cut_value(value, field).value
 
 
-def _image(value: Any, root: Path) -> Any:
+def _image(value: Any, root: Path, images: dict[str, str] | None) -> Any:
     if not isinstance(value, str | Path):
         return value
     if str(value).startswith(_REMOTE):
         return dspy.Image(str(value))
     path = root / value
     try:
-        return dspy.Image(data_uri(path.read_bytes(), read_image(path).info.format))
+        image = read_image(path)
+        uri = data_uri(path.read_bytes(), image.info.format)
     except BadFile as bad:
         raise SkillcError(f"the image {shown(str(value))} {bad}", hint=bad.hint) from None
     except OSError as problem:
         raise SkillcError(f"the image {shown(str(value))} cannot be read: {problem.strerror}") from None
+    if images is None:
+        return dspy.Image(uri)
+    # Hex digits are base64 too.
+    short = f"{uri.partition(',')[0]},{image.digest}"
+    images[short] = uri
+    return dspy.Image(short)
 
 
 def _texts(paths: Any, field: FieldPlan, root: Path) -> str:

@@ -12,7 +12,7 @@ from dspy.signatures.signature import make_signature
 
 from skillc.language.loop import BudgetPlan
 from skillc.models.client import Client
-from skillc.models.dspy_lm import make_lm
+from skillc.models.dspy_lm import current_scope, make_lm
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
 from skillc.program.inputs import target_inputs
 from skillc.program.names import as_read, class_name, field_names, kind_of
@@ -97,7 +97,8 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
     """A compiled skill as a DSPy module; its one predictor is the attribute `answer`.
 
     The model receives `instructions`, from `names.instructions`; `fallback` answers if DSPy has no LM configured. Paths
-    in inputs are relative to `root`, by default the current folder.
+    in inputs are relative to `root`, by default the current folder. With `by_reference`, which only LMs of a client
+    support, prompts have short data URIs until they are sent.
 
     Raises:
         SkillcError: this version does not compile the task's kind of rollout.
@@ -111,11 +112,12 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         fallback: FallbackTarget | None = None,
         *,
         root: Path | None = None,
+        by_reference: bool = False,
     ) -> None:
         super().__init__()
         self._fallback = fallback
         self._names = field_names(task)
-        self._task, self._root = task, root
+        self._task, self._root, self._by_reference = task, root, by_reference
         self._renamed = {new: old for old, new in self._names.items() if new != old}
         self.answer = _PREDICTORS[kind_of(task)](signature_of(as_read(task), name, instructions))
 
@@ -134,7 +136,8 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         return dspy.context(**settings) if settings else nullcontext()
 
     def _inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        read = target_inputs(self._task, inputs, self._root or Path())
+        images = current_scope().images if self._by_reference else None
+        read = target_inputs(self._task, inputs, self._root or Path(), images)
         return {self._names.get(name, name): value for name, value in read.items()}
 
     def _outputs(self, prediction: dspy.Prediction) -> dspy.Prediction:

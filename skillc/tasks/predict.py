@@ -57,7 +57,7 @@ class OneTurn(RolloutKind):
         if module is None:
             task = self.site.plan.task
             name = self.site.plan.skill.name
-            module = SkillModule(as_read(task), name, instructions(task, text), root=self.site.root)
+            module = SkillModule(as_read(task), name, instructions(task, text), root=self.site.root, by_reference=True)
             self._modules[text] = module
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)
