@@ -21,8 +21,9 @@ from skillc.budget.steps import (
     steps_per_epoch,
 )
 from skillc.document.skill import Mode, tokens
+from skillc.language.kinds import ENVIRONMENT_DEFAULTS
 from skillc.plan.initial import initial_document, task_text
-from skillc.plan.models import judges
+from skillc.plan.models import judges, simulated_users
 from skillc.plan.schema import Plan, PricePlan
 from skillc.tokens import A_HEADING, LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT, count_tokens
 
@@ -37,6 +38,7 @@ _A_REJECTED_EDIT = 40
 _A_DECISION = 60
 _A_TRAJECTORY = 100
 _A_VERDICT = 150
+_A_TURN = 60
 # Limits in tokens: the optimizer's memory, the rejected-edit buffer, and the effects of the last candidates.
 MEMORY_LIMIT = 2_000
 REJECTED_LIMIT = 4_000
@@ -102,17 +104,36 @@ class CallSizer:
         """A rollout with the judges of its metrics, under a skill of at least, about, at most so many tokens."""
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
-        turns = _turns(rollout.settings)
+        turns = _turns(self._plan)
+        history, most_history = self._history(turns)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
         given, most_given = inputs.mean + self._sizes.images.mean, inputs.most + self._sizes.images.most
         answered = SpendBound(
             one_call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
-            one_call(_AROUND_ROLLOUT + middle + given, min(reply, model.max_reply), price),
-            one_call(_AROUND_ROLLOUT + high + most_given, model.max_reply, price),
+            one_call(_AROUND_ROLLOUT + middle + given + history, min(reply, model.max_reply), price),
+            one_call(_AROUND_ROLLOUT + high + most_given + most_history, model.max_reply, price),
         ).times(1, -(-turns // 2), turns)
+        for role in simulated_users(self._plan):
+            answered += self._talked(role, turns)
         for role in judges(self._plan):
             answered += self._judged(role)
         return answered
+
+    def _history(self, turns: int) -> tuple[int, int]:
+        """Tokens that a call of an environment reads besides skill and inputs, about and at most."""
+        if self._plan.task.rollout.kind != "environment":
+            return 0, 0
+        history, observation = _environment(self._plan, "history"), _environment(self._plan, "observation")
+        return min(history, turns * _A_TURN) // 2 + _A_TURN, history + 2 * observation
+
+    def _talked(self, role: str, turns: int) -> SpendBound:
+        """The calls of a simulated user: its first words, and a reply to each action, at most tried twice."""
+        model, price = self._plan.models.get(role), self._prices.get(role)
+        longest = model.max_reply if model is not None else _A_TURN
+        heard = turns * (_environment(self._plan, "observation") + longest)
+        about = one_call(_A_VERDICT + turns * _A_TURN // 2, _A_TURN, price)
+        most = one_call(_A_VERDICT + self._sizes.inputs.most + heard, longest, price)
+        return SpendBound(about, about, most).times(0, 1 + turns // 2, 2 * (1 + turns))
 
     def _judged(self, role: str) -> SpendBound:
         sizes, price, longest = self._sizes, self._prices.get(role), self._plan.models["target"].max_reply
@@ -183,13 +204,22 @@ def _skill_tokens(plan: Plan) -> tuple[int, int, int]:
     return start, (start + most) // 2, most
 
 
-def _turns(settings: Mapping[str, object]) -> int:
+def _turns(plan: Plan) -> int:
     """The most model calls of one rollout."""
+    rollout = plan.task.rollout
+    if rollout.kind == "environment":
+        return _environment(plan, "turns")
     for name in ("turns", "rounds"):
-        turns = settings.get(name)
+        turns = rollout.settings.get(name)
         if isinstance(turns, int) and turns > 0:
             return turns
     return 1
+
+
+def _environment(plan: Plan, name: str) -> int:
+    """A setting of an environment, with its default."""
+    value = plan.task.rollout.settings.get(name, ENVIRONMENT_DEFAULTS[name])
+    return value if isinstance(value, int) else 0
 
 
 def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:
@@ -204,7 +234,7 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     if cost is None:
         return None
-    return (cost + sizes.images.most * price.input / 1_000_000) * _turns(plan.task.rollout.settings)
+    return (cost + sizes.images.most * price.input / 1_000_000) * _turns(plan)
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:

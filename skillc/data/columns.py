@@ -30,11 +30,17 @@ _BOOLS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0"
 
 @dataclass(frozen=True, slots=True)
 class DataColumn:
-    """A field of the program and its role; `reads` marks an input that is cut or names files."""
+    """A field of the program and its role.
+
+    Attributes:
+        reads: marks an input that is cut or names files.
+        acted: marks an output that is an action; a row need not have a right one.
+    """
 
     field: FieldPlan
     role: ColumnRole
     reads: bool = False
+    acted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ def columns_of(task: TaskPlan, data: DataPlan) -> tuple[DataColumn, ...]:
             DataColumn(field, "input", field.cut is not None or field.type.file_kind is not None)
             for field in task.inputs
         ),
-        *(DataColumn(field, "output") for field in task.outputs),
+        *(DataColumn(field, "output", acted=task.rollout.kind == "environment") for field in task.outputs),
         *(DataColumn(field, "field") for field in data.fields),
     )
 
@@ -101,6 +107,8 @@ def convert_row(row: Row, columns: tuple[DataColumn, ...], file: DataFile, probl
     left_out: dict[str, int] = {}
     good = True
     for column in columns:
+        if column.acted and row.values.get(column.field.column) is None:
+            continue
         try:
             value = _value(row, column, file)
             if column.role == "input" and column.reads:

@@ -31,7 +31,7 @@ from skillc.outcomes import Example
 from skillc.plan.digest import run_id
 from skillc.plan.initial import task_text
 from skillc.plan.lock import LookLock, ModelLock, read_lock
-from skillc.plan.models import TARGET, judges, override_models, put_offline, with_used_models
+from skillc.plan.models import TARGET, judges, override_models, put_offline, simulated_users, with_used_models
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.session import parts_of_run
 from skillc.text import listed
@@ -97,8 +97,8 @@ def _distinct_roles(models: Iterable[ModelPlan]) -> tuple[ModelPlan, ...]:
 
 
 def plan_with(plan: Plan, models: Sequence[ModelPlan], *, samples: int | None = None) -> Plan:
-    """Return the plan with only these models and the judges, so that no other has to be configured."""
-    kept = {role: plan.models[role] for role in judges(plan) if role in plan.models}
+    """Return the plan with only these models, judges and simulated users, so that no other has to be configured."""
+    kept = {role: plan.models[role] for role in (*judges(plan), *simulated_users(plan)) if role in plan.models}
     roles = {**kept, **{model.role: model for model in models}}
     changes: dict[str, object] = {"models": roles}
     if samples is not None:

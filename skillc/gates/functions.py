@@ -240,8 +240,8 @@ _EXAMPLE = (
         *(_OUTPUT, BuiltinParameter("rubric", "judged"), _option("model", "model", required=True)),
         since="0.5",
     ),
-    _example("reward", "the reward of the environment for the rollout", since="0.5"),
-    _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns", since="0.5"),
+    _example("reward", "the score that the environment gave the rollout; without one the run stops"),
+    _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns"),
     _example("seconds", "time of the rollout", unit="s", range=POSITIVE, since="0.5"),
     _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill"), since="0.5"),
 )

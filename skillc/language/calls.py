@@ -13,6 +13,7 @@ from skillc.gates.terms import CallTerm, Constant
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
+from skillc.language.kinds import WITHOUT_REWARD
 from skillc.language.modules import hint_elsewhere
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
@@ -38,6 +39,10 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     builtin = lookup(name, scope.level)
     if builtin is None:
         raise _no_function(low, node, name)
+    if name == "reward" and not scope.generic and scope.facts.rollout in WITHOUT_REWARD:
+        message = f"a rollout of `{scope.facts.rollout}` has no reward"
+        hint = 'measure its output, as `exact_match(...)` does; `rollout = environment("module:Class")` has a reward'
+        raise scope.fail("SK321", node.function.span, message, hint)
     given = _arguments(low, node, builtin)
     arguments = tuple(typed.term for parameter, _, typed in given if not parameter.named)
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)

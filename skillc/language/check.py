@@ -136,6 +136,7 @@ def _check_declarations(state: CheckState) -> None:
         elif entity.kind == "skill":
             rules.check_skill(state.report, entity)
         elif entity.kind == "task":
+            rules.check_rollout(state.report, entity, state.module, {**dict.fromkeys(state.broken), **fields})
             rules.check_cuts(state.report, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})

@@ -18,7 +18,7 @@ class Form:
 
     Attributes:
         kind: `text` is quoted, `word` one of `words`, `call` is `name(arguments)`, `switch` is `on` or `off`, `field`
-            names a field of the program, `block` is `{ ... }` alone.
+            names a field of the program, `role` a model, `block` is `{ ... }` alone.
         unit: base unit of a `number`.
         bare: whether a `number` may omit its unit, because the setting is named after it.
         whole: whether a `number` has no fraction.
@@ -32,7 +32,7 @@ class Form:
         passes: whether that block passes on settings of other names, with literals as values.
     """
 
-    kind: Literal["text", "number", "word", "switch", "call", "list", "ratio", "field", "block"]
+    kind: Literal["text", "number", "word", "switch", "call", "list", "ratio", "field", "role", "block"]
     unit: str = ""
     bare: bool = True
     whole: bool = False
@@ -69,6 +69,7 @@ _DESCRIBED = {
     "list": "a list in brackets",
     "ratio": "a ratio such as `2 : 1 : 2`",
     "field": "the name of a field",
+    "role": "the role of a model",
     "block": "a block",
 }
 

@@ -140,17 +140,46 @@ _CLI_ANSWER = SettingKind("answer", _ANSWER, "where its last message is in its o
 AGENTS = ("codex", "opencode", "hermes", "claude_code")
 """Agents whose command lines skillc knows."""
 
+_ENVIRONMENT = (
+    SettingKind(
+        "agent", (words("predict", "chain_of_thought"), _REACT), "how the agent answers in each turn", default="predict"
+    ),
+    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=50),
+    SettingKind("history", (count("tokens"),), "limit of past turns in a prompt; the oldest are cut", default=4000),
+    SettingKind(
+        "observation", (count("tokens"),), "limit of one observation, and of one list of actions", default=2000
+    ),
+    SettingKind("processes", (count(),), "the most environments at once", default=16),
+    SettingKind("step_time", (TIME,), "time limit of one step", default=Fraction(60)),
+    SettingKind("reset_time", (TIME,), "time limit of a start and of a reset", default=Fraction(120)),
+    SettingKind("memory", (amount("bytes", low=1, whole=True),), "limit of the memory of one process"),
+    SettingKind("python", (TEXT,), "the interpreter of the environment", unset="that of skillc, or found by its name"),
+    SettingKind(
+        "user",
+        (
+            Form(
+                "role",
+                block=(SettingKind("goal", (FIELD,), "the field with the user's goal", unset="all data fields"),),
+            ),
+        ),
+        "the model that plays a simulated user",
+    ),
+)
+ONE_TURN = ("predict", "chain_of_thought")
+"""Kinds of rollouts that are one call of the target."""
+WITHOUT_REWARD = (*ONE_TURN, "react", "codex", "opencode", "hermes", "claude_code", "command")
+"""Kinds of rollouts that give no reward."""
+ENVIRONMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType({each.name: each.default for each in _ENVIRONMENT})
+"""The settings of `environment(...)`; its block passes all others to the class."""
+
 ROLLOUT = (
-    words("predict", "chain_of_thought"),
+    words(*ONE_TURN),
     _REACT,
     Form(
         "call",
         name="environment",
         arguments=(TEXT,),
-        block=(
-            SettingKind("agent", (words("predict", "chain_of_thought"), _REACT), "how the agent answers"),
-            SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout"),
-        ),
+        block=_ENVIRONMENT,
         passes=True,
     ),
     Form("word", words=("code",), block=_CODE_SETTINGS),

@@ -257,6 +257,8 @@ class _Walker:
         if form is not None and isinstance(node, nodes.Reference):
             if form.kind == "field":
                 self._field(node)
+            elif form.kind == "role" and node.name in self.module.named("model"):
+                self._add(node.span, symbol_of(self.module.named("model")[node.name]))
             else:
                 self._add(node.span, Symbol("word", node.name))
         elif form is not None and isinstance(node, nodes.Call):

@@ -197,6 +197,25 @@ def check_section(report: Reporter, section: Entity) -> None:
         add_error(report, "SK411", limit, message, "raise the limit, or shorten the text")
 
 
+# ---- rollout --------------------------------------------------------------------------------------
+
+
+def check_rollout(report: Reporter, task: Entity, module: Module, fields: Mapping[str, Entity | None]) -> None:
+    """Check the simulated user of an environment: its model and its goal exist."""
+    rollout = task.settings.get("rollout")
+    user = rollout.block.get("user") if rollout is not None else None
+    if user is None or not isinstance(user.value, Word):
+        return
+    role, roles = user.value.text, module.named("model")
+    if role not in roles and not _lost(role, module.dropped):
+        hint = spelling_hint(role, roles) or f'add `model {role} = "provider/name"`'
+        report.add("SK206", user.source, user.span, f"the program has no model for `{role}`", hint=hint)
+    goal = user.block.get("goal")
+    if goal is not None and isinstance(goal.value, Word) and goal.value.text not in fields:
+        hint = spelling_hint(goal.value.text, fields) or f"declare it in `data`: `field {goal.value.text}: text`"
+        report.add("SK403", goal.source, goal.span, f"unknown field `{goal.value.text}`", hint=hint)
+
+
 # ---- data and budget ------------------------------------------------------------------------------
 
 
@@ -336,10 +355,11 @@ def _first_line(module: Module) -> Span:
 
 
 _NEXT = "0.5"
-ROLLOUTS = dict.fromkeys(("environment", "react", "code", "codex", "opencode", "hermes", "claude_code"), _NEXT)
+ROLLOUTS = dict.fromkeys(("react", "code", "codex", "opencode", "hermes", "claude_code"), _NEXT)
 """Kinds of rollouts that this version can't run, with the version that can."""
 
-_ROLLOUT_HINT = "this version compiles `predict`, `chain_of_thought`, `python`, `command` and `plugin`"
+_ROLLOUT_HINT = "this version compiles `predict`, `chain_of_thought`, `environment`, `python`, `command` and `plugin`"
+_AGENT_HINT = "in an environment this version plays `predict` and `chain_of_thought`"
 _LOAD_HINT = "remove it: in this version the target reads the skill for every example"
 _SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"
 
@@ -349,9 +369,12 @@ def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported])
     found: list[Unsupported] = []
     for entity in entities:
         if entity.kind == "task":
-            found += _unsupported(entity, "rollout", ROLLOUTS, _ROLLOUT_HINT)
+            found += _unsupported(entity.settings, "rollout", ROLLOUTS, _ROLLOUT_HINT)
+            rollout = entity.settings.get("rollout")
+            if rollout is not None:
+                found += _unsupported(rollout.block, "agent", {"react": _NEXT}, _AGENT_HINT)
         elif entity.kind == "skill":
-            found += _unsupported(entity, "load", {"on_demand": _NEXT}, _LOAD_HINT)
+            found += _unsupported(entity.settings, "load", {"on_demand": _NEXT}, _LOAD_HINT)
     skills = [entity for entity in entities if entity.kind == "skill"]
     found += [Unsupported("a second skill", skill.source, skill.span, _NEXT, _SKILL_HINT) for skill in skills[1:]]
     found += called
@@ -366,8 +389,10 @@ def report_unsupported(report: Reporter, unsupported: Iterable[Unsupported]) -> 
         report.add(LATER_VERSION, each.source, each.span, message, hint=each.hint)
 
 
-def _unsupported(entity: Entity, name: str, versions: Mapping[str, str], hint: str) -> Iterator[Unsupported]:
-    setting = entity.settings.get(name)
+def _unsupported(
+    settings: Mapping[str, Setting], name: str, versions: Mapping[str, str], hint: str
+) -> Iterator[Unsupported]:
+    setting = settings.get(name)
     value = setting.value if setting is not None else None
     word = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else None
     if setting is not None and word is not None and word in versions:

@@ -12,8 +12,17 @@ from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm, Term
-from skillc.language.checked import CheckedMetric, Entity, Unsupported, amount_of, fields_of
-from skillc.language.kinds import STATES
+from skillc.language.checked import (
+    CheckedMetric,
+    Entity,
+    Invocation,
+    Setting,
+    Unsupported,
+    Word,
+    amount_of,
+    fields_of,
+)
+from skillc.language.kinds import ENVIRONMENT_DEFAULTS, ONE_TURN, STATES, default_of
 from skillc.language.modules import Module, alias_hint, hint_elsewhere, use_hint
 from skillc.language.types import (
     ArgumentType,
@@ -58,7 +67,8 @@ class Declarations:
         roles: model roles.
         rubrics: names of rubrics.
         skills: names of skills.
-        turns: the declared limit of the turns of a rollout.
+        rollout: the kind of rollout.
+        turns: the limit of the turns of a rollout.
         without: kinds that the program lacks; references to them are not reported.
         change: upper bound of `change(candidate)`, if the limits of the sections imply one.
     """
@@ -68,6 +78,7 @@ class Declarations:
     roles: tuple[str, ...] = ()
     rubrics: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
+    rollout: str = ""
     turns: Fraction | None = None
     without: frozenset[str] = frozenset()
     change: Fraction | None = None
@@ -76,6 +87,8 @@ class Declarations:
     def of(cls, entities: Sequence[Entity], module: Module, broken: Iterable[str]) -> Declarations:
         """Collect what the expressions of a program can use."""
         rollout = next((entity.settings.get("rollout") for entity in entities if entity.kind == "task"), None)
+        value = rollout.value if rollout is not None else Word(default_of("task", "rollout"))
+        kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ""
         return cls(
             # Of two fields with one name, an expression reads the task's.
             columns={n: _column(n, field) for n, field in fields_of(sorted(entities, key=_is_data)).items()},
@@ -83,10 +96,21 @@ class Declarations:
             roles=tuple(module.named("model")),
             rubrics=tuple(module.named("rubric")),
             skills=tuple(module.named("skill")),
-            turns=amount_of(rollout.block, "turns") if rollout is not None else None,
+            rollout=kind,
+            turns=_turns(kind, rollout),
             without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
             change=largest_change(entity for entity in entities if entity.kind == "skill"),
         )
+
+
+def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
+    """The most turns of a rollout, if they are limited."""
+    declared = amount_of(rollout.block, "turns") if rollout is not None else None
+    if declared is not None:
+        return declared
+    if kind in ONE_TURN:
+        return Fraction(1)
+    return Fraction(ENVIRONMENT_DEFAULTS["turns"]) if kind == "environment" else None
 
 
 def _is_data(entity: Entity) -> bool:

@@ -290,7 +290,7 @@ def fits(form: Form, node: nodes.Expression) -> bool:
     if isinstance(node, nodes.Reference):
         if form.kind == "switch":
             return node.name in _SWITCH
-        return form.kind == "field" or (form.kind == "word" and node.name in form.words)
+        return form.kind in ("field", "role") or (form.kind == "word" and node.name in form.words)
     if isinstance(node, nodes.Call):
         return form.kind == "call" and isinstance(node.function, nodes.Reference) and node.function.name == form.name
     if isinstance(node, nodes.Unary) and node.operator != "not":

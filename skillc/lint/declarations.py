@@ -125,13 +125,27 @@ def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
     metrics = (each for metric in facts.checked.metrics for each in walk(metric.term))
     judges = {each.word for each in metrics if isinstance(each, WordTerm)}
     # A model that another model is based on is used.
-    asked = {"target", "optimizer", *judges, *(name for kind, name in facts.module.reached if kind == "model")}
+    asked = {
+        "target",
+        "optimizer",
+        *judges,
+        *_simulated_users(facts),
+        *(name for kind, name in facts.module.reached if kind == "model"),
+    }
     for model in facts.checked.entities:
         if model.kind == "model" and model.name not in asked:
             message = f"no metric calls the model `{model.name}`"
             judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
             hint = f"remove it; `{tried}` tries it as the target, and `{judged}` comes with skillc {_JUDGES}"
             yield note("SK604", model, message, hint)
+
+
+def _simulated_users(facts: ProgramFacts) -> Iterator[str]:
+    for entity in facts.checked.entities:
+        rollout = entity.settings.get("rollout") if entity.kind == "task" else None
+        user = rollout.block.get("user") if rollout is not None else None
+        if user is not None and isinstance(user.value, Word):
+            yield user.value.text
 
 
 @rule(ProgramFacts)

@@ -188,6 +188,8 @@ def _formed(module: Module, forms: Iterable[Form]) -> Iterator[Offer]:
             yield Offer(form.name, ITEM.Function, form.example(), snippet=f"{form.name}({inner})", rank=2)
         elif form.kind == "field":
             yield from (declared(each, ITEM.Field) for each in fields_in(module).values())
+        elif form.kind == "role":
+            yield from (Offer(name, ITEM.Variable, rank=2) for name in module.named("model"))
         elif form.kind == "list":
             yield from _formed(module, form.items)
 

@@ -38,7 +38,9 @@ def baseline_predictions(task: TaskPlan, dataset: Dataset, examples: Sequence[Ex
 
 
 def baseline_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], meter: Meter) -> dict[str, Fraction]:
-    """Return the goal's mean of each baseline on the examples."""
+    """Return the goal's mean of each baseline on the examples; none if the goal reads more than an answer."""
+    if meter.reads_trajectory:
+        return {}
     means = {}
     for name, predictions in baseline_predictions(plan.task, dataset, examples).items():
         cells = [

@@ -30,6 +30,7 @@ from skillc.gates.terms import (
     walk,
 )
 from skillc.json_values import JsonObject
+from skillc.metrics.behaviour import TRAJECTORY
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.schema import MetricPlan, Plan
@@ -100,6 +101,12 @@ class Meter:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
             return RolloutScores(worst, trajectory.problem or "the answer could not be read")
         return self._evaluate(self._plan.metrics, example, trajectory)
+
+    @property
+    def reads_trajectory(self) -> bool:
+        """Whether the goal depends on more than the answer of a rollout."""
+        terms = (part for metric in self._read_by_goal for part in walk(metric.term))
+        return any(isinstance(part, CallTerm) and part.function in TRAJECTORY for part in terms)
 
     def goal(self, example: Example, prediction: JsonObject) -> Cell:
         """Return the goal's score, evaluating only the metrics that the goal reads.
@@ -231,6 +238,9 @@ class _Evaluation:
 
     def _measure(self, term: CallTerm, inner: list[_Value]) -> tuple[Measurement, Fraction, Fraction]:
         """Return the result of a primitive and its declared range."""
+        if term.function in TRAJECTORY:
+            most = 1 if term.function == "reward" else max(1, self._trajectory.turns)
+            return TRAJECTORY[term.function](self._trajectory), Fraction(0), Fraction(most)
         options = dict(zip((name for name, _ in term.options), inner[len(term.arguments) :], strict=True))
         argument, *others = term.arguments
         if term.function in SEARCHES:

@@ -110,8 +110,17 @@ TARGET, OPTIMIZER = "target", "optimizer"
 
 def with_used_models(plan: Plan) -> Plan:
     """Keep only the models that a compile calls: no other has to exist or changes the identity of a run."""
-    roles = {TARGET, OPTIMIZER, *judges(plan)}
+    roles = {TARGET, OPTIMIZER, *judges(plan), *simulated_users(plan)}
     return plan.model_copy(update={"models": {name: model for name, model in plan.models.items() if name in roles}})
+
+
+def simulated_users(plan: Plan) -> Iterator[str]:
+    """The role of the simulated user that a rollout talks to, if it has one."""
+    if plan.task.rollout.kind == "environment":
+        user = plan.task.rollout.settings.get("user")
+        role = user.get("kind") if isinstance(user, dict) else user
+        if isinstance(role, str):
+            yield role
 
 
 def judges(plan: Plan) -> Iterator[str]:

@@ -128,6 +128,7 @@ _MODULES: Mapping[str, str] = {
     "chain_of_thought": "skillc.tasks.predict",
     "python": "skillc.tasks.function",
     "command": "skillc.tasks.agents.command",
+    "environment": "skillc.tasks.environments.play",
 }
 PLUGIN = "plugin"
 """`rollout = plugin("name") { ... }` is a kind of another package."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from skillc.text import counted, shown
-from skillc.trajectories.trajectory import Observation, ToolCall, Trajectory
+from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
 _REPEATS = 3
 _MOST_SHOWN = 80
@@ -20,7 +20,13 @@ def signals(trajectory: Trajectory, *, forbidden: Sequence[str] = ()) -> tuple[s
         trajectory: the steps of a rollout.
         forbidden: names that no tool may search for, such as that of the benchmark.
     """
-    return (*_limits(trajectory), *_failures(trajectory), *_repeats(trajectory), *_searches(trajectory, forbidden))
+    return (
+        *_limits(trajectory),
+        *_failures(trajectory),
+        *_repeats(trajectory),
+        *_searches(trajectory, forbidden),
+        *_user_errors(trajectory),
+    )
 
 
 def _limits(trajectory: Trajectory) -> Iterable[str]:
@@ -68,3 +74,10 @@ def _searches(trajectory: Trajectory, forbidden: Sequence[str]) -> Iterable[str]
         tools = {call.tool for call in trajectory.calls() if pattern.search(str(call.arguments))}
         for tool in sorted(tools):
             yield f"`{tool}` was asked for `{name}`, where the answers are published"
+
+
+def _user_errors(trajectory: Trajectory) -> Iterable[str]:
+    """Yield that a simulated user only repeated itself, which is no fault of the agent."""
+    said = [step.text for step in trajectory.steps if isinstance(step, Message) and step.role == "user"]
+    if len(said) >= _REPEATS and len(set(said[-_REPEATS:])) == 1:
+        yield "the simulated user repeated itself until the end, which is no fault of the agent"

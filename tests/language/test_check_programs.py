@@ -175,12 +175,10 @@ def later(checked: Checked) -> list[tuple[str, str]]:
 def test_what_waits_for_a_later_version(root: Path) -> None:
     assert later(checked(root, "trivia")) == []
     assert later(checked(root, "alfworld")) == [
-        ("`rollout = environment` needs skillc 0.5", "rollout"),
+        ("`agent = react` needs skillc 0.5", "agent"),
         ("`load = on_demand` needs skillc 0.5", "load"),
         ("a second skill needs skillc 0.5", "heat_and_cool"),
         ("`load = on_demand` needs skillc 0.5", "load"),
-        ("`reward` needs skillc 0.5", "reward"),
-        ("`turns` needs skillc 0.5", "turns"),
         ("`opened` needs skillc 0.5", "opened"),
         ("`precision` needs skillc 0.5", "precision"),
     ]

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
+from skillc.metrics.behaviour import TRAJECTORY
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Subject, f1_score, normalise, read_number
 from skillc.plan.schema import TypePlan
 
@@ -22,7 +23,7 @@ def score(*args, **options):
 
 
 def test_the_registry_and_the_language_name_the_same_functions():
-    evaluated = {*PRIMITIVES, *COUNTS, *SEARCHES, "python", "min", "max", "clamp"}
+    evaluated = {*PRIMITIVES, *COUNTS, *SEARCHES, *TRAJECTORY, "python", "min", "max", "clamp"}
     assert {name for name, builtin in EXAMPLE_FUNCTIONS.items() if builtin.since == "0.1"} == evaluated
 
 

@@ -145,6 +145,14 @@ CODES: tuple[Code, ...] = (
         program().replace('target    = "rulebook/v1"', 'target    = "rulebook/v1" { stop = "high" }'),
     ),
     Code(
+        321,
+        "reward of a rollout without one",
+        "`reward()` is the score that an environment gives a rollout, and this kind of rollout has no environment. "
+        'Measure the output instead, or play in one: `rollout = environment("module:Class")`.',
+        program("metric won = reward()"),
+        program("metric won = exact_match(answer)"),
+    ),
+    Code(
         320,
         "expression too large",
         "With all functions expanded, the metric or gate is too large to analyse. Move parts into named metrics.",
