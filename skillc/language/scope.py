@@ -67,7 +67,7 @@ class Declarations:
         roles: model roles.
         rubrics: names of rubrics.
         skills: names of skills.
-        rollout: the kind of rollout.
+        rollout: the kind of rollout; empty without a task.
         turns: the limit of the turns of a rollout.
         without: kinds that the program lacks; references to them are not reported.
         change: upper bound of `change(candidate)`, if the limits of the sections imply one.
@@ -86,8 +86,9 @@ class Declarations:
     @classmethod
     def of(cls, entities: Sequence[Entity], module: Module, broken: Iterable[str]) -> Declarations:
         """Collect what the expressions of a program can use."""
-        rollout = next((entity.settings.get("rollout") for entity in entities if entity.kind == "task"), None)
-        value = rollout.value if rollout is not None else Word(default_of("task", "rollout"))
+        task = next((entity for entity in entities if entity.kind == "task"), None)
+        rollout = task.settings.get("rollout") if task is not None else None
+        value = rollout.value if rollout is not None else Word(default_of("task", "rollout") if task else "")
         kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ""
         return cls(
             # Of two fields with one name, an expression reads the task's.
