@@ -36,6 +36,7 @@ from skillc.pipeline.sanity import SanityResult, check_sanity, plan_for_sanity
 from skillc.pipeline.tidy import TidyResult, skill_to_tidy, tidy_job
 from skillc.plan.models import resolve_model_names
 from skillc.plan.schema import Plan
+from skillc.redaction import describe_too_short
 from skillc.run.folder import make_home
 from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts, display
@@ -161,6 +162,8 @@ def _open_run(
         client.servers.watch(progress)
         stop = Stop(None if plan.budget.time is None else float(plan.budget.time))
         with progress, _interruptible(stop, progress, on_interrupt), _warnings_as_notes(progress):
+            if note := describe_too_short(client.hide.too_short):
+                progress.note(note)
             yield progress, client, stop
 
 

@@ -14,6 +14,7 @@ from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, ou
 from skillc.models.ledger import Receipts, Spending
 from skillc.models.pacing import AwayTooLong, Pacing, RefusedTooLong, Slot
 from skillc.models.roles import Role
+from skillc.redaction import Redactor
 
 _CUT = frozenset({"length", "max_tokens"})
 
@@ -121,7 +122,7 @@ class Attempts:
             if attempt is None:
                 self._account.release(reserved)
         try:
-            reply = read_reply(raw)
+            reply = read_reply(raw, role.hide)
         except CallFailed as problem:
             settle(role.worst_case(arguments))
             raise _RetryableFailure(problem.kind, problem.detail) from None
@@ -206,8 +207,8 @@ def overuse_of(usage: Usage, reserved: Spending, role: Role) -> PermanentFailure
 def _classify(problem: Exception, role: Role) -> Exception:
     """Classify an attempt's exception; the original is dropped, because its text may contain the key."""
     if isinstance(problem, SkillcError | CallFailed):
-        return problem
-    detail = failures.scrub(failures.describe(problem), role.endpoint.secrets)
+        return failures.redact(problem, role.hide)
+    detail = failures.scrub(failures.describe(problem), role.hide)
     if failures.is_refusal(problem):
         return CallFailed("empty", detail)
     if not role.backend.embedded:
@@ -221,8 +222,11 @@ def _classify(problem: Exception, role: Role) -> Exception:
     )
 
 
-def read_reply(raw: Any) -> ChatReply:
-    """Read a reply in the chat format; raise `CallFailed` if it is `malformed`."""
+def read_reply(raw: Any, hide: Redactor) -> ChatReply:
+    """Read a reply in the chat format without its secrets; raise `CallFailed` if it is `malformed`.
+
+    Every reply passes through here before anything keeps, shows or sends a part of it.
+    """
     dump = getattr(raw, "model_dump", None)
     data = raw if isinstance(raw, dict) else dump() if callable(dump) else None
     choices = data.get("choices") if isinstance(data, dict) else None
@@ -233,11 +237,11 @@ def read_reply(raw: Any) -> ChatReply:
         raise CallFailed("malformed", "the reply has no message")
     text = message.get("content")
     return ChatReply(
-        text=well_formed(text) if isinstance(text, str) else "",
-        finish=str(choices[0].get("finish_reason") or "stop"),
+        text=hide(well_formed(text)) if isinstance(text, str) else "",
+        finish=hide(str(choices[0].get("finish_reason") or "stop")),
         usage=_usage(data.get("usage")),
-        model=str(data.get("model") or ""),
-        tool_calls=tuple(call for call in message.get("tool_calls") or () if isinstance(call, dict)),
+        model=hide(str(data.get("model") or "")),
+        tool_calls=tuple(hide.value(call) for call in message.get("tool_calls") or () if isinstance(call, dict)),
     )
 
 

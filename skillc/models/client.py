@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -29,6 +29,7 @@ from skillc.models.preflight import Preflight
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.interpreter import check_seeds
 from skillc.plan.schema import Plan
+from skillc.redaction import NOTHING, Secret
 from skillc.store import RunStore
 
 _TICKET: ContextVar[Ticket | None] = ContextVar("skillc_ticket", default=None)
@@ -87,8 +88,10 @@ class Client:
         root: the program's folder, where the user's commands, functions and models are looked up; by default the
             working folder.
         preflight: whether to try every model and start every server before the first call is sent.
+        secrets: to redact besides those that the plan declares.
 
     Attributes:
+        hide: redacts the secrets of the run in a text.
         clock: started with the first call; the start of servers and the preflight do not count.
 
     Raises:
@@ -107,9 +110,11 @@ class Client:
         sleep: Sleep = asyncio.sleep,
         root: Path | None = None,
         preflight: bool = False,
+        secrets: Iterable[Secret] = (),
     ) -> None:
-        self.roles = resolve_roles(plan, offline=offline, root=root, transport=transport)
+        self.roles = resolve_roles(plan, offline=offline, root=root, transport=transport, secrets=secrets)
         roles = self.roles.values()
+        self.hide = next((role.hide for role in roles), NOTHING)
         self._sends = transport is None
         if self._sends:
             check_seeds([role.plan for role in roles], root or Path())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from skillc.models.serving.launch import Launch
 from skillc.models.serving.options import PROVIDER
 from skillc.plan.digest import SECRET_NAME
 from skillc.plan.schema import RULEBOOK, ModelPlan
+from skillc.redaction import Secret
 
 # Sends one attempt: from the arguments of `litellm.acompletion` to a reply in the OpenAI chat format.
 Transport = Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -60,16 +61,6 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
     key_env: str | None = None
     launch: Launch | None = None
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """The secrets to redact: the key, and user, password and query of the address."""
-        url = self.url or ""
-        parts = urlsplit(url if "://" in url else f"//{url}")
-        signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
-        values = [value for name, value in parse_qsl(parts.query) if SECRET_NAME.search(name)]
-        key = self.key if self.key != NO_KEY else None
-        return tuple(secret for secret in (key, ":".join(signs), *signs[1:], *values) if secret)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +110,24 @@ def declared_url(model: ModelPlan, environ: Mapping[str, str]) -> str | None:
             hint=f"export {model.base_url_env}=http://..., or {OFFLINE}",
         )
     return environ[model.base_url_env]
+
+
+def secrets_of(model: ModelPlan, endpoint: Endpoint, environ: Mapping[str, str]) -> Iterator[Secret]:
+    """Yield the secrets of a role: its key, what its address contains, and the variables that its command receives."""
+    if endpoint.key is not None and endpoint.key != NO_KEY:
+        yield Secret(endpoint.key_env or "key", endpoint.key)
+    for value in _signs_of(endpoint.url or ""):
+        yield Secret(model.base_url_env or "base_url", value)
+    for name in model.exec.environment if model.exec is not None else ():
+        yield Secret(name, environ.get(name, ""))
+
+
+def _signs_of(url: str) -> Iterator[str]:
+    """Yield user and password of an address, together and the password alone, and the secrets of its query."""
+    parts = urlsplit(url if "://" in url else f"//{url}")
+    signs = [unquote(sign) for sign in (parts.username or "", parts.password or "") if sign]
+    yield from (":".join(signs), *signs[1:])
+    yield from (value for name, value in parse_qsl(parts.query) if SECRET_NAME.search(name))
 
 
 def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal
-from urllib.parse import quote, quote_plus
+from typing import Any, Literal, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Usage
+from skillc.redaction import Redactor
 from skillc.text import cut
 
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
@@ -32,17 +31,17 @@ _TOO_LONG = re.compile(
     re.I,
 )
 _USED_UP = re.compile(r"insufficient_quota|credit balance is too low|billing hard limit", re.I)
-# A shorter secret is part of common words, and easily guessed.
-_SHORTEST_SECRET = 4
 # Seconds; after that the server is asked again.
 _LONGEST_WAIT = 3600.0
 _MALFORMED_NAMES = frozenset(
     {"APIResponseValidationError", "AnswerMissing", "JSONDecodeError", "JSONSchemaValidationError"}
 )
 _PREFIX = re.compile(r"^(?:(?:litellm\.)?\w+(?:Error|Exception|Timeout)(?::| -) )+")
+# What is redacted already stays as it is.
 _SECRET = re.compile(
     r"(?:sk|pk|rk|gsk|xai|hf|AIza|ya29|ghp|key)[-_][A-Za-z0-9_*\-]{6,}"
-    r"|[\w\-]+\*{3,}[\w\-]*|AIza[\w\-]{10,}|(?i:bearer|basic)\s+[^\s'\",}]+|(?<=://)[^/\s@]+@|(?i:(?<=[?&]key=)|(?<=api_key=))[^&\s'\"]+"
+    r"|[\w\-]+\*{3,}[\w\-]*|AIza[\w\-]{10,}|(?i:bearer|basic)\s+(?!\[secret )[^\s'\",}]+|(?<=://)[^/\s@]+@"
+    r"|(?i:(?<=[?&]key=)|(?<=api_key=))(?!\[secret )[^&\s'\"]+"
 )
 
 
@@ -115,6 +114,9 @@ class EndpointUnreachable(SkillcError):  # noqa: N818
     status = 3
 
 
+F = TypeVar("F", bound=CallFailed | SkillcError)
+
+
 def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
     """Find skillc's error under an exception that another library wrapped around it."""
     seen: set[int] = set()
@@ -132,20 +134,20 @@ def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
     return None
 
 
-def scrub(text: str, secrets: Iterable[str]) -> str:
+def scrub(text: str, hide: Redactor) -> str:
     """Redact the given secrets and everything that looks like one; return at most 500 characters."""
-    for secret in sorted(
-        {form for s in secrets if len(s) >= _SHORTEST_SECRET for form in _forms(s)}, key=len, reverse=True
-    ):
-        text = text.replace(secret, "***")
-    return cut(_SECRET.sub("***", text), 500)
+    return cut(_SECRET.sub("***", hide.message(text)), 500)
 
 
-def _forms(secret: str) -> Iterable[str]:
-    """A secret, plain and as encoded in addresses and headers."""
-    yield from (secret, quote(secret, safe=""), quote_plus(secret))
-    for coded in (base64.b64encode(secret.encode()), base64.urlsafe_b64encode(secret.encode())):
-        yield from (coded.decode(), coded.decode().rstrip("="))
+def redact(problem: F, hide: Redactor) -> F:
+    """Redact the given secrets in an error for the user, and return it."""
+    if isinstance(problem, CallFailed):
+        problem.detail = hide.message(problem.detail)
+    elif isinstance(problem, SkillcError):
+        problem.message = hide.message(problem.message)
+        problem.hint = problem.hint and hide.message(problem.hint)
+        problem.args = (problem.message,)
+    return problem
 
 
 def is_transient(problem: Exception) -> bool:

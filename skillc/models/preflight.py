@@ -61,19 +61,20 @@ async def try_model(role: Role, transport: Transport | None = None, *, timeout: 
     try:
         async with asyncio.timeout(timeout):
             raw = await (transport or role.send)({**to_send(role, arguments, call), "timeout": timeout})
-        reply = read_reply(raw)
+        reply = read_reply(raw, role.hide)
         return PreflightResult(reply.model or role.plan.model, reply.usage or most)
     except CallFailed as problem:
+        problem = failures.redact(problem, role.hide)
         if problem.kind == "malformed":
             raise PreflightFailed(role, problem.detail, failures.fix_for(problem, None), most) from None
         return PreflightResult(role.plan.model, problem.usage or most, problem.detail)
-    except SkillcError:
-        raise
+    except SkillcError as problem:
+        raise failures.redact(problem, role.hide) from None
     except Exception as problem:
         usage = Usage() if failures.was_refused(problem) else most
         if failures.is_late(problem):
             raise PreflightFailed(role, f"no reply within {timeout:g} s", failures.FIXES["late"], usage) from None
-        detail = failures.scrub(failures.describe(problem), role.endpoint.secrets)
+        detail = failures.scrub(failures.describe(problem), role.hide)
         if failures.is_unreachable(problem) or not (failures.is_transient(problem) or failures.is_refusal(problem)):
             fix = failures.fix_for(problem, role.endpoint.key_env)
             raise PreflightFailed(role, detail, fix, usage) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from skillc.images import info_of_uri, most_image_tokens
 from skillc.json_values import canonical_ascii
 from skillc.models.backends.registry import connect
 from skillc.models.calls import Call, Usage
-from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names
+from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names, secrets_of
 from skillc.models.ledger import Spending
 from skillc.models.prices import Price, price_of
 from skillc.models.serving.servers import Servers
 from skillc.plan.models import put_offline, require_names, resolve_model_names
 from skillc.plan.schema import ModelPlan, Plan
+from skillc.redaction import NOTHING, Redactor, Secret
 from skillc.text import listed
 
 # Tokens that providers add.
@@ -30,13 +31,20 @@ _LIMITS = ("max_tokens", "max_completion_tokens")
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """One role; `send` is the transport of one attempt, `price` None if unknown."""
+    """One role.
+
+    Attributes:
+        price: None if unknown.
+        send: the transport of one attempt.
+        hide: redacts the secrets of all roles.
+    """
 
     plan: ModelPlan
     backend: Backend
     endpoint: Endpoint
     price: Price | None
     send: Transport
+    hide: Redactor = NOTHING
 
     def arguments(self, call: Call) -> dict[str, Any]:
         """Return the arguments of a call without address and key; they always limit the reply's length."""
@@ -121,6 +129,7 @@ def resolve_roles(
     environ: Mapping[str, str] | None = None,
     root: Path | None = None,
     transport: Transport | None = None,
+    secrets: Iterable[Secret] = (),
 ) -> dict[str, Role]:
     """Resolve all roles of a plan.
 
@@ -130,6 +139,7 @@ def resolve_roles(
         environ: where names, keys and addresses are looked up.
         root: the program's folder, where the user's commands and functions are looked up.
         transport: sends every role's attempts in place of its backend; no code of the user is run then.
+        secrets: to redact besides those that the plan declares.
 
     Raises:
         SkillcError: a name, a key, an address, a command or a function is missing, or the cost is capped and a price
@@ -140,9 +150,13 @@ def resolve_roles(
     require_names(plan)
 
     roles: dict[str, Role] = {}
+    found = list(secrets)
     for name, model in plan.models.items():
         backend, endpoint, own = connect(model, known, root or Path.cwd(), users=transport is None)
         roles[name] = Role(model, backend, endpoint, price_of(model), transport or own)
+        found += secrets_of(model, endpoint, known)
+    hide = Redactor(found)
+    roles = {name: replace(role, hide=hide) for name, role in roles.items()}
     for name, role in roles.items():
         if plan.budget.cost is not None and role.price is None:
             raise SkillcError(
@@ -157,8 +171,16 @@ def servers_of(
 ) -> Servers:
     """Return the servers that skillc starts for these endpoints; no server gets the keys of `models`."""
     launches = [(each.launch, each.key) for each in endpoints if each.launch is not None]
+    models = tuple(models)
     hidden = secret_names(models)
-    return Servers(launches, secret_names=hidden, home=root.resolve() / ".skillc" / "serve", foreground=foreground)
+    names = hidden | {name for model in models if model.exec is not None for name in model.exec.environment}
+    return Servers(
+        launches,
+        secret_names=hidden,
+        hidden=[Secret(name, os.environ.get(name, "")) for name in sorted(names)],
+        home=root.resolve() / ".skillc" / "serve",
+        foreground=foreground,
+    )
 
 
 def call_key(role: Role, arguments: Mapping[str, Any], sample: int | tuple[int, ...], salt: str) -> str:

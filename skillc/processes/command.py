@@ -15,7 +15,9 @@ from skillc.processes.guard import GUARD, MARK
 MOST_OUTPUT = 16 * 2**20
 """Bytes of output; a command that prints more is killed."""
 
-_TAIL = 4096
+STDERR_KEPT = 4096
+"""Bytes of the end of standard error that are kept."""
+
 _CHUNK = 65536
 # Seconds between checks whether a command has ended, and that another process may hold its output open.
 _POLL, _LINGER = 0.1, 0.5
@@ -141,7 +143,7 @@ async def _tail(process: asyncio.subprocess.Process, err: bytearray) -> None:
     assert process.stderr is not None
     while chunk := await process.stderr.read(_CHUNK):
         err += chunk
-        del err[:-_TAIL]
+        del err[:-STDERR_KEPT]
 
 
 async def _feed(process: asyncio.subprocess.Process, stdin: bytes | None) -> None:

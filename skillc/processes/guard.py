@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib.util
 import os
 import secrets
 import select
@@ -22,13 +23,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 MARK = "SKILLC_COMMAND"
+SECRETS = "SKILLC_SECRETS"
+"""The variable with what the guard of a server redacts in its output; the server does not get it."""
+
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
 _STUBBORN = 5.0
+_LONGEST_LINE = 2**20
 _DEAD = frozenset("ZXx")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -208,11 +213,18 @@ def _run_server(grace: float, command: list[str]) -> int:
     for number in _SIGNALS:
         signal.signal(number, lambda number, _: asked.append(number))
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    hide = _redactor(os.environ.pop(SECRETS, "[]"))
+    readable, output = os.pipe()
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, stderr=2, start_new_session=True)
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+        )
     except OSError as problem:
         os.write(2, f"{command[0]} cannot be started: {problem.strerror}\n".encode())
         return 127
+    os.close(output)
+    log = threading.Thread(target=_log, args=(readable, hide), daemon=True)
+    log.start()
     os.write(1, f"{child.pid}\n".encode())
     os.close(1)
     watched = [woken, 0]
@@ -229,7 +241,41 @@ def _run_server(grace: float, command: list[str]) -> int:
         # Collect its status, or its group would seem to have a process.
         child.poll()
     child.wait()
+    # A process that has left the group may hold the pipe open.
+    log.join(1.0)
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def _redactor(given: str) -> Callable[[str], str]:
+    """Load the redactor from its file, because a script in isolated mode imports no package."""
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "redaction.py")  # noqa: PTH118, PTH120
+    spec = importlib.util.spec_from_file_location("redaction", path)
+    assert spec is not None and spec.loader is not None
+    sys.modules["redaction"] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    hide: Callable[[str], str] = module.Redactor.of_text(given)
+    return hide
+
+
+def _log(output: int, hide: Callable[[str], str]) -> None:
+    """Write what a server prints to standard error without secrets, line by line."""
+    rest = b""
+    while received := os.read(output, 65536):
+        rest += received
+        end = max(rest.rfind(b"\n"), rest.rfind(b"\r")) + 1
+        # A line that never ends is written in parts.
+        end = end or (len(rest) if len(rest) > _LONGEST_LINE else 0)
+        _write(rest[:end], hide)
+        rest = rest[end:]
+    _write(rest, hide)
+
+
+def _write(raw: bytes, hide: Callable[[str], str]) -> None:
+    coded = hide(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    # A full disk must not end the server.
+    with contextlib.suppress(OSError):
+        while coded:
+            coded = coded[os.write(2, coded) :]
 
 
 if __name__ == "__main__":

@@ -13,12 +13,13 @@ from skillc.json_values import JsonObject
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import scope
-from skillc.models.failures import CallFailed, find_failure
+from skillc.models.failures import CallFailed, find_failure, redact
 from skillc.outcomes import Example, UnmeasuredKind
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
+from skillc.redaction import NOTHING, Redactor
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, find_kind
-from skillc.trajectories.trajectory import Trajectory
+from skillc.trajectories.trajectory import Trajectory, redacted
 
 _UNMEASURED_BY: dict[str, UnmeasuredKind] = {
     "transient": "transport",
@@ -57,7 +58,8 @@ class RolloutRunner:
 
     def __init__(self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None) -> None:
         self._client = client
-        site = Site(plan, client, role, root or Path(), lambda message: client.pacing.report(message))
+        self._hide = hide = client.hide
+        site = Site(plan, client, role, root or Path(), lambda message: client.pacing.report(hide.message(message)))
         self._kind: RolloutKind = find_kind(plan)(site) if plan.task.executor is None else _on_cluster(site)
         self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
 
@@ -76,7 +78,9 @@ class RolloutRunner:
                 try:
                     trajectory = await self._kind.run(skill, example, sample=sample)
                 except Exception as raised:
-                    return failed_rollout(raised, inside.completions)
+                    return failed_rollout(raised, inside.completions, self._hide)
+                if self._hide:
+                    trajectory = redacted(trajectory, self._hide)
                 trajectory = replace(trajectory, seconds=round(time.monotonic() - start, 3))
                 return Rollout(with_usage(trajectory, inside.completions))
 
@@ -91,15 +95,18 @@ def _on_cluster(site: Site) -> RolloutKind:
     return ClusterRollouts(site)
 
 
-def failed_rollout(raised: Exception, completions: Sequence[Completion]) -> Rollout:
-    """Return the unmeasured rollout of an infrastructure failure; any other error is raised again."""
+def failed_rollout(raised: Exception, completions: Sequence[Completion], hide: Redactor = NOTHING) -> Rollout:
+    """Return the unmeasured rollout of an infrastructure failure; any other error is raised again.
+
+    `hide` redacts what an agent says in its errors.
+    """
     failure = raised if isinstance(raised, RolloutFailed) else find_failure(raised)
     used = with_usage(Trajectory(), completions)
     if isinstance(failure, RolloutFailed):
-        return Rollout(used, failure.kind, failure.detail)
+        return Rollout(used, failure.kind, hide.message(failure.detail))
     if isinstance(failure, CallFailed):
-        return Rollout(used, _UNMEASURED_BY[failure.kind], failure.detail)
-    raise failure or raised from None
+        return Rollout(used, _UNMEASURED_BY[failure.kind], hide.message(failure.detail))
+    raise redact(failure, hide) if failure is not None else raised from None
 
 
 def with_usage(trajectory: Trajectory, completions: Sequence[Completion]) -> Trajectory:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from typing import Any
 from skillc.errors import SkillcError
 from skillc.language.kinds import default_of
 from skillc.models.client import Client
+from skillc.models.endpoint import KEY_VARIABLES
 from skillc.models.pace import RetryPolicy
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
+from skillc.redaction import Secret
 
 TARGET, OPTIMIZER = "target", "optimizer"
 _LIMITS = ("max_tokens", "max_completion_tokens")
@@ -68,7 +71,12 @@ class UserLMs:
 
         # The LM retries too.
         return Client(
-            plan, cache_folder=cache, concurrency=concurrency, transport=send, retries=RetryPolicy(attempts=2)
+            plan,
+            cache_folder=cache,
+            concurrency=concurrency,
+            transport=send,
+            retries=RetryPolicy(attempts=2),
+            secrets=[secret for lm in self.by_role.values() for secret in _secrets_of(lm)],
         )
 
 
@@ -82,6 +90,16 @@ def _plan(role: str, lm: Any, price: tuple[float, float] | None) -> ModelPlan:
         max_reply=max(limits, default=default_of("model", "max_reply")),
         price=declared,
     )
+
+
+def _secrets_of(lm: Any) -> Iterator[Secret]:
+    """Yield the key of an LM: its own, else that in the variable of its provider."""
+    variable = KEY_VARIABLES.get(str(lm.model).partition("/")[0])
+    key = lm.kwargs.get(_SECRET)
+    if isinstance(key, str):
+        yield Secret(variable or _SECRET, key)
+    elif variable is not None:
+        yield Secret(variable, os.environ.get(variable, ""))
 
 
 def _address(role: str, lm: Any) -> str:

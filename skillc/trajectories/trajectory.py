@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from skillc.json_values import JsonObject
+from skillc.redaction import redact_value
 from skillc.tokens import count_tokens, trim
 
 Outcome = Literal["finished", "turns", "time", "failed"]
@@ -180,15 +181,20 @@ def _with_gaps(kept: Mapping[int, str], total: int) -> Iterable[str]:
 # ---- without secrets ------------------------------------------------------------------------------
 
 
-def redacted(trajectory: Trajectory, hide: Any) -> Trajectory:
-    """Return the trajectory with `hide` applied to every text in it, arguments of tools included."""
-    return replace(trajectory, steps=tuple(_redacted(step, hide) for step in trajectory.steps))
+def redacted(trajectory: Trajectory, hide: Callable[[str], str]) -> Trajectory:
+    """Return the trajectory with `hide` applied to every text in it: arguments of tools, the answer, the problem."""
+    return replace(
+        trajectory,
+        steps=tuple(_redacted(step, hide) for step in trajectory.steps),
+        answer=redact_value(trajectory.answer, hide),
+        problem=hide(trajectory.problem) if trajectory.problem is not None else None,
+    )
 
 
-def _redacted(step: Step, hide: Any) -> Step:
+def _redacted(step: Step, hide: Callable[[str], str]) -> Step:
     match step:
         case ToolCall(tool, arguments):
-            return ToolCall(hide(tool), json.loads(hide(json.dumps(arguments, ensure_ascii=False))))
+            return ToolCall(hide(tool), redact_value(arguments, hide))
         case FileChange(path, change, text):
             return FileChange(hide(path), change, hide(text) if text is not None else None)
         case _:

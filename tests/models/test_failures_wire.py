@@ -32,6 +32,7 @@ from wire_calls import KEY, PROTOCOLS, ask, at
 
 from skillc.models.backends.litellm import MOST_BYTES, WatchedRequest, error_in, excerpt, send
 from skillc.models.failures import PermanentFailure, WireFailure, fix_for, is_transient, retry_after, scrub
+from skillc.redaction import Redactor, Secret
 
 # What an attempt was booked with: nothing, its reply's 14 tokens, or all that it had reserved.
 NOTHING, REPLY, WHOLE = "nothing", "reply", "whole"
@@ -434,4 +435,4 @@ def test_an_error_before_anything_was_sent_is_litellms_own() -> None:
 def test_a_fix_never_shows_what_the_server_said() -> None:
     problem = WireFailure("refused", KEY, status_code=401)
     assert KEY not in fix_for(problem, "TEAM_KEY")
-    assert KEY not in scrub(str(problem), [KEY])
+    assert KEY not in scrub(str(problem), Redactor([Secret("KEY", KEY)]))

@@ -402,7 +402,7 @@ def test_one_role_is_tried_with_its_model_and_its_tokens() -> None:
         first, second = asyncio.run(both())
     assert (first.model, first.usage.total, first.note) == ("stub-2", 14, None)
     assert (second.model, second.usage.total) == ("openai/gpt-4o-mini", 0)
-    assert second.note == "status 429: slow down ***"
+    assert second.note == "status 429: slow down [secret TEAM_KEY]"
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,10 @@ from wire_calls import PROTOCOLS, ask
 from skillc.errors import SkillcError
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
-from skillc.models.endpoint import normalised
+from skillc.models.endpoint import normalised, secrets_of
 from skillc.models.failures import PermanentFailure, scrub
 from skillc.plan.digest import plan_digest, redact_address, run_parts
+from skillc.redaction import NOTHING, Redactor, Secret
 
 KEY = "sk-planted-0123456789abcdef"
 # Characters that addresses and base64 write otherwise.
@@ -51,6 +52,11 @@ def nowhere(folder: Path, *secrets: str) -> None:
         for secret in secrets:
             for form in forms(secret):
                 assert form not in raw, (file, form)
+
+
+def hidden(secret: str) -> Redactor:
+    """What redacts one secret."""
+    return Redactor([Secret("KEY", secret)])
 
 
 def told_all(asked: Asked) -> str:
@@ -131,7 +137,7 @@ def test_a_whole_compile_with_failures_of_all_kinds_leaves_no_secret(
             assert compile_in(nursery, folder, url, ODD, "--fresh") == status
             told = (folder / "stderr.txt").read_text()
             assert "not so:" in told
-            assert "***" in told
+            assert "[secret SERVER]" in told
             assert f"`http://127.0.0.1:{server.port}" in told
             nowhere(folder, ODD, PASSWORD)
 
@@ -217,8 +223,8 @@ def test_a_password_in_an_address_is_no_part_of_what_names_a_run() -> None:
 
 @given(st.text(min_size=6, max_size=40).filter(lambda text: text.strip() == text and " ".join(text.split()) == text))
 def test_a_secret_of_any_letters_is_hidden_in_each_coding(secret: str) -> None:
-    told = scrub(f"<{secret}> <{quote(secret, safe='')}> <{quote_plus(secret)}> <{_base64(secret)}>", [secret])
-    assert told.count("***") >= 1
+    told = scrub(f"<{secret}> <{quote(secret, safe='')}> <{quote_plus(secret)}> <{_base64(secret)}>", hidden(secret))
+    assert told.count("[secret KEY]") >= 1
     for form in (secret, quote(secret, safe=""), _base64(secret)):
         assert f"<{form}>" not in told
 
@@ -250,10 +256,10 @@ def test_a_planted_key_is_in_no_file_no_text_and_no_traceback(tmp_path: Path, mo
 
 def test_scrub_hides_what_looks_like_a_secret() -> None:
     text = "bad key sk-abcdef123456 at https://user:pass@host/x?key=SECRET1 with Bearer abc.def"
-    told = scrub(text, ["host-secret"])
+    told = scrub(text, hidden("host-secret"))
     for secret in ("abcdef123456", "user:pass", "SECRET1", "abc.def"):
         assert secret not in told
-    assert len(scrub("x" * 9999, [])) <= 501
+    assert len(scrub("x" * 9999, NOTHING)) <= 501
 
 
 @pytest.mark.parametrize(
@@ -277,7 +283,9 @@ def test_an_address_that_is_none_is_said_so() -> None:
 
 def test_what_an_address_holds_is_a_secret_with_and_without_a_scheme() -> None:
     for url in ("http://u:p%2Fw@host/v1?key=x", "u:p%2Fw@host/v1?key=x"):
-        assert set(endpoint_of(model(base_url=url), {}).secrets) == {"u:p/w", "p/w", "x"}
+        declared = model(base_url=url)
+        found = secrets_of(declared, endpoint_of(declared, {}), {})
+        assert {secret.value for secret in found if secret.value} == {"u:p/w", "p/w", "x"}
 
 
 def test_an_address_that_litellm_would_take_from_the_environment_is_part_of_the_key() -> None:

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
 
 import pytest
-from conftest_cli import PROGRAM, rows
+from conftest_cli import PROGRAM, rows, skillc  # noqa: F401 - for tests
 from faulty_server import Asked, Step, say
 from nursery import Nursery
 

@@ -132,6 +132,18 @@ def test_a_death_at_the_start_shows_the_end_of_the_log_without_the_key(place, mo
     assert len(place.starts) == 1
 
 
+def test_its_log_contains_no_secret_that_it_prints(place, monkeypatch):
+    monkeypatch.setenv("FAKE_DIES_AT_START", "9")
+    monkeypatch.setenv("TEAM_KEY", "planted-key/0123456789")
+    with client(place, key_env="TEAM_KEY") as made, pytest.raises(PermanentFailure) as failed:
+        ask(made)
+    assert place.starts[0]["env"] == {"VLLM_API_KEY": "planted-key/0123456789"}
+    assert "the key is [secret VLLM_API_KEY]\n" in place.log().read_text()
+    for text in (failed.value.message, place.log().read_text()):
+        assert "planted-key" not in text
+        assert "CUDA out of memory" in text
+
+
 def test_a_start_that_takes_too_long_is_given_up(place, monkeypatch):
     monkeypatch.setenv("FAKE_SLOW", "60")
     with client(place, timeout=1.5) as made, pytest.raises(PermanentFailure, match="did not answer within") as failed:

@@ -2,10 +2,11 @@
 
 import asyncio
 import itertools
+import json
 from types import SimpleNamespace
 
 import pytest
-from model_plans import Scripted, plan_of, reply
+from model_plans import Scripted, model, plan_of, reply
 
 from skillc.document.skill import document_of
 from skillc.errors import SkillcError
@@ -22,16 +23,16 @@ SKILL = Skill.of(document_of("route-tickets", "routes", [("rules", "trainable", 
 NUMBERS = itertools.count()
 
 
-def plan(rollout: RolloutPlan):
-    made = plan_of()
+def plan(rollout: RolloutPlan, *models):
+    made = plan_of(*models)
     return made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout})})
 
 
-def run(folder, code, transport=None, skill=SKILL):
+def run(folder, code, transport=None, skill=SKILL, models=()):
     """Run one rollout of an agent with this code; returns it and the notes."""
     module = f"agent_{next(NUMBERS)}"
     (folder / f"{module}.py").write_text(code)
-    made = plan(RolloutPlan(kind="python", arguments=(f"{module}:run",)))
+    made = plan(RolloutPlan(kind="python", arguments=(f"{module}:run",)), *models)
     notes = []
     with Client(made, transport=transport or Scripted()) as client:
         client.pacing.report = notes.append
@@ -175,3 +176,41 @@ def test_a_function_gets_names_of_files_and_their_absolute_paths(tmp_path) -> No
     assert rollout.prediction == {"team": "shipping"}
     called = RolloutModule(made, tmp_path, SKILL.document)
     assert called(ticket=tmp_path / "books/7/total.csv").team == "shipping"
+
+
+KEY = "planted/key+0123456789=abcdef"
+
+
+@pytest.mark.parametrize(
+    ("body", "failure"),
+    [
+        ("return f'billing {key}'", None),
+        ("return {'team': key}", None),
+        ("return Trajectory((Message(key), ToolCall(key, {key: [key]}), Observation(key)), {'team': key}, key)", None),
+        ("return Trajectory((FileChange(key, 'added', key), Message('billing')), problem=key)", None),
+        ("raise ValueError(key)", None),
+        ("raise ConnectionError(key)", "agent"),
+    ],
+)
+def test_what_an_agent_prints_of_a_secret_is_in_no_outcome(tmp_path, monkeypatch, body, failure) -> None:
+    monkeypatch.setenv("TEAM_KEY", KEY)
+    code = f"""
+import os
+from skillc import Trajectory
+from skillc.trajectories.trajectory import FileChange, Message, Observation, ToolCall
+def run(inputs):
+    key = os.environ["TEAM_KEY"]
+    {body}
+"""
+    done = run(tmp_path, code, models=(model(key_env="TEAM_KEY"), model("optimizer")))
+    assert done.rollout.failure == failure
+    told = json.dumps(done.trajectory.to_json()) + done.rollout.detail + "".join(done.notes)
+    assert "[secret TEAM_KEY]" in told
+    assert KEY not in told
+
+
+def test_what_an_agent_raises_for_the_user_is_redacted(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TEAM_KEY", KEY)
+    code = f"from skillc.errors import SkillcError\ndef run(inputs):\n    raise SkillcError('bad {KEY}')\n"
+    with pytest.raises(SkillcError, match=r"bad \[secret TEAM_KEY\]"):
+        run(tmp_path, code, models=(model(key_env="TEAM_KEY"), model("optimizer")))

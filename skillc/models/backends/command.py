@@ -18,10 +18,11 @@ from skillc.json_values import digest
 from skillc.language.commands import COMMANDS
 from skillc.models.backends.command_answer import AnswerMissing, prepare, take
 from skillc.models.calls import well_formed
-from skillc.models.endpoint import Backend, Endpoint, Transport, key_of
+from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, secrets_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
 from skillc.plan.schema import ExecPlan, ModelPlan
-from skillc.processes.command import MOST_OUTPUT, CommandResult, run
+from skillc.processes.command import MOST_OUTPUT, STDERR_KEPT, CommandResult, run
+from skillc.redaction import Redactor
 
 _SYSTEM = frozenset({"system", "developer"})
 # Variables that every command gets: paths of programs and the user, language and time zone.
@@ -32,8 +33,6 @@ _NOT_FOUND, _NOT_EXECUTABLE = 127, 126
 _TEMPORARY = frozenset({errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ETXTBSY})
 # Characters of a command's output that messages quote.
 _QUOTED = 300
-# A shorter value is no secret, and redacting it would spoil every text.
-_SHORTEST_SECRET = 6
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -91,7 +90,9 @@ class CommandTransport:
         self._model = model
         self._exec: ExecPlan = model.exec
         self._root = root.resolve()
-        self._environment, self._secrets = _environment(model, environ)
+        self._environment = _environment(model, environ)
+        endpoint = _endpoint(model, environ)
+        self._hide = Redactor(secrets_of(model, endpoint, environ))
         self._folder = self._declared_folder()
         self._program = self._find_program()
 
@@ -186,8 +187,9 @@ class CommandTransport:
 
     def _quoted_output(self, result: CommandResult) -> str:
         """The end of standard error, else of the output."""
-        for raw in (result.stderr, result.stdout[-_QUOTED * 4 :] if result.status else b""):
-            text = " ".join(raw.decode(errors="replace").split())
+        for raw in (result.stderr, result.stdout if result.status else b""):
+            # Redacted before it is cut, because a part of a secret is not found.
+            text = " ".join(self._hide.message(_end(raw)).split())
             if text:
                 return f": {'…' if len(text) > _QUOTED else ''}{text[-_QUOTED:]}"
         return ""
@@ -201,7 +203,7 @@ class CommandTransport:
         return ""
 
     def _scrub(self, text: str) -> str:
-        return scrub(text, self._secrets)
+        return scrub(text, self._hide)
 
     def _refuse(self, what: str, hint: str) -> NoReturn:
         model = self._model
@@ -238,8 +240,8 @@ class _Inputs:
         return well_formed((user_text if "system" in self.plan.places else prompt_text)(self.messages))
 
 
-def _environment(model: ModelPlan, environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The variables of a command, and the secrets among their values."""
+def _environment(model: ModelPlan, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a command."""
     assert model.exec is not None
     key_of(model, environ, model.key_env)
     declared = {*model.exec.environment, *([model.key_env] if model.key_env else [])}
@@ -249,8 +251,13 @@ def _environment(model: ModelPlan, environ: Mapping[str, str]) -> tuple[dict[str
                 f"the command of model `{model.role}` needs `{name}`, which is not set", hint=f"export {name}=..."
             )
     names = {*_INHERITED, *(name for name in environ if name.startswith("LC_")), *declared}
-    variables = {name: environ[name] for name in sorted(names) if name in environ}
-    return variables, [variables[name] for name in declared if len(variables[name]) >= _SHORTEST_SECRET]
+    return {name: environ[name] for name in sorted(names) if name in environ}
+
+
+def _end(output: bytes) -> str:
+    """The end of an output, without the first word if that may be the rest of a longer one."""
+    text = output[-STDERR_KEPT:].decode(errors="replace")
+    return text.split(maxsplit=1)[-1] if len(output) >= STDERR_KEPT and text.strip() else text
 
 
 def _describe_status(status: int) -> str:
@@ -266,9 +273,13 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
     if model.exec is None and model.provider != COMMANDS:
         return None
     transport = CommandTransport(model, environ, root)
+    return _endpoint(model, environ), transport
+
+
+def _endpoint(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
     # Neither the command's path nor its version, so that the same program is the same run on another machine.
     identity = f"{COMMANDS}:{digest(model.exec)[:16]}"
-    return Endpoint(identity, None, key_of(model, environ, model.key_env), model.key_env), transport
+    return Endpoint(identity, None, key_of(model, environ, model.key_env), model.key_env)
 
 
 COMMAND = Backend("command", _connect, users=True)

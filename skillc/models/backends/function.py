@@ -19,10 +19,11 @@ from skillc.errors import SkillcError
 from skillc.language.commands import COMMANDS
 from skillc.models.backends.litellm import litellm_providers
 from skillc.models.calls import Usage, well_formed
-from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised
+from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised, secrets_of
 from skillc.models.failures import FIXES, BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
 from skillc.plan.schema import RULEBOOK, ModelPlan
-from skillc.text import listed
+from skillc.redaction import Redactor
+from skillc.text import listed, shown
 from skillc.user_code import (
     ThreadExit,
     call_function,
@@ -68,8 +69,8 @@ class FunctionTransport:
     """Sends the attempts of a role to a function."""
 
     model: ModelPlan
-    endpoint: Endpoint
     backend: BackendFunction
+    hide: Redactor
 
     async def __call__(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call the function once and return the reply in the chat format.
@@ -115,13 +116,13 @@ class FunctionTransport:
             return dict(data)
         place = defined_at(self.backend.function)
         raise self._failure(
-            f"returned {type(returned).__name__} `{str(returned)[:80]}` instead of a text or a `skillc.Reply`"
+            f"returned {type(returned).__name__} {shown(str(returned), 80)} instead of a text or a `skillc.Reply`"
             + (f", from the function at `{place}`" if place else "")
         )
 
     def _failure(self, what: str) -> BackendFailed:
         message = f"model `{self.model.role}` (`{self.model.model}`): the backend `{self.backend.name}` {what}"
-        return BackendFailed(scrub(message, self.endpoint.secrets), hint=FIXES["backend"])
+        return BackendFailed(scrub(message, self.hide), hint=FIXES["backend"])
 
 
 def _counts(usage: Any) -> dict[str, Any] | None:
@@ -197,7 +198,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
     endpoint = Endpoint(
         f"{_PREFIX}{provider}@{found.source[:16]}{at}", url, key_of(model, environ, model.key_env), model.key_env
     )
-    return endpoint, FunctionTransport(model, endpoint, found)
+    return endpoint, FunctionTransport(model, found, Redactor(secrets_of(model, endpoint, environ)))
 
 
 FUNCTION = Backend("function", _connect, users=True)

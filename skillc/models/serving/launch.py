@@ -177,6 +177,7 @@ def _adapter(role: str, name: str, text: str, root: Path) -> Path:
 
 
 HOST = "127.0.0.1"
+KEY_VARIABLE = "VLLM_API_KEY"
 _MODULE = "vllm.entrypoints.openai.api_server"
 # They describe skillc's own interpreter.
 _DROPPED = ("PYTHONHOME", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
@@ -227,7 +228,7 @@ def environment(launch: Launch, key: str, secret_names: Sequence[str], environ: 
     dropped = {*_DROPPED, *secret_names}
     kept = {name: value for name, value in environ.items() if name not in dropped}
     quiet = {"VLLM_NO_USAGE_STATS": "1", "PYTHONUNBUFFERED": "1"}
-    return {**quiet, **kept, **launch.options.env, "VLLM_API_KEY": key}
+    return {**quiet, **kept, **launch.options.env, KEY_VARIABLE: key}
 
 
 _THREADS = 8

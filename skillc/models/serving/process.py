@@ -16,7 +16,8 @@ from typing import IO
 
 from skillc.errors import SkillcError
 from skillc.models.failures import scrub
-from skillc.processes.guard import guard_command, is_dead, stat_of
+from skillc.processes.guard import SECRETS, guard_command, is_dead, stat_of
+from skillc.redaction import NOTHING, Redactor
 
 if sys.platform != "win32":
     import fcntl
@@ -41,11 +42,17 @@ class ProcessIdentity:
 class ServerProcess:
     """One server under its guard, which ends it with this process until it is released.
 
-    `log`, the file with its output, is in the folder `home` and begins with `name`.
+    `log`, the file with its output without the secrets of `hide`, is in the folder `home` and begins with `name`.
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], folder: Path, home: Path, name: str
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: Path,
+        home: Path,
+        name: str,
+        hide: Redactor = NOTHING,
     ) -> None:
         guard = guard_command("run", str(GRACE), *command)
         self.log, output = new_log(home, name)
@@ -56,7 +63,7 @@ class ServerProcess:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 cwd=folder,
-                env=dict(environment),
+                env={**environment, SECRETS: hide.as_text()},
                 start_new_session=True,
             )
         assert self._guard.stdout is not None
@@ -179,22 +186,22 @@ def _remove_unused(path: Path) -> None:
         return
 
 
-def tail(path: Path, secrets: Sequence[str]) -> str:
+def tail(path: Path, hide: Redactor) -> str:
     """Return the end of a log, indented and redacted, after the last error if that is further up."""
     lines = _lines(path)
     end = lines[-_TAIL_LINES:]
     causes = [line for line in lines[:-_TAIL_LINES] if _CAUSE.search(line)]
     if causes and not any(_CAUSE.search(line) for line in end):
         end = [causes[-1], "...", *end]
-    return "\n".join(f"    {scrub(line, secrets)[:_WIDTH]}" for line in end) or "    (the log is empty)"
+    return "\n".join(f"    {scrub(line, hide)[:_WIDTH]}" for line in end) or "    (the log is empty)"
 
 
-def last_line(path: Path) -> str:
+def last_line(path: Path, hide: Redactor) -> str:
     """Return the last line with words, for a progress line."""
     for line in reversed(_lines(path)):
         text = _HEAD.sub("", line).strip()
         if sum(letter.isalpha() for letter in text) > 3:
-            return scrub(text, [])[:80]
+            return scrub(text, hide)[:80]
     return ""
 
 

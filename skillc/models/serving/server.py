@@ -6,7 +6,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Literal
@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving.interpreter import find_interpreter
-from skillc.models.serving.launch import HOST, Launch, command, environment
+from skillc.models.serving.launch import HOST, KEY_VARIABLE, Launch, command, environment
 from skillc.models.serving.probe import (
     Address,
     PrefixCache,
@@ -43,6 +43,7 @@ from skillc.models.serving.records import (
     start_lock,
     withdraw,
 )
+from skillc.redaction import Redactor, Secret
 from skillc.text import listed
 
 RESTARTS = 3
@@ -79,6 +80,7 @@ class Server:
         names: names that callers use for the base model; empty if they only use its adapters.
         key: key that callers must send; None generates one.
         secret_names: variables that the server's environment does not get.
+        hidden: what to redact in its log, besides its key.
         home: the folder of logs and of the records of running servers.
         foreground: `skillc serve` runs it: other runs may use it, this process restarts it for all of them, and it ends
             with this process even if `keep` is on.
@@ -97,6 +99,7 @@ class Server:
         names: Sequence[str],
         key: str | None,
         secret_names: Sequence[str],
+        hidden: Iterable[Secret],
         home: Path,
         foreground: bool,
     ) -> None:
@@ -109,6 +112,8 @@ class Server:
         self.log: Path | None = None
         self._key = key
         self._secret_names = tuple(secret_names)
+        self._secrets = tuple(hidden)
+        self._printed = {KEY_VARIABLE, *(secret.name for secret in self._secrets)}
         self._home = home
         self._foreground = foreground
         self._outlives_run = launch.options.keep and not foreground
@@ -330,7 +335,9 @@ class Server:
         self._await_port(port, line)
         variables = environment(self.launch, key, self._secret_names, self._environ)
         began = time.monotonic()
-        self._process = process = ServerProcess(line, variables, self.launch.root, self._home, self._name)
+        # The guard may outlive this process, so it learns no secret that the server does not have.
+        hide = Redactor(Secret(name, value) for name, value in variables.items() if name in self._printed)
+        self._process = process = ServerProcess(line, variables, self.launch.root, self._home, self._name, hide)
         self.log = process.log
         self.watcher.note(f"starting vLLM for {self._label}; its log is `{process.log}`")
         try:
@@ -395,7 +402,7 @@ class Server:
                     f"{problem}; the end of its log:\n{self._tail()}",
                     hint="raise the limit: `timeout = 60 min` in its `serve` block",
                 )
-            self.watcher.waiting(f"vLLM starts, {seconds:.0f} s: {last_line(process.log)}")
+            self.watcher.waiting(f"vLLM starts, {seconds:.0f} s: {last_line(process.log, self._hide)}")
             if self._closed.wait(_POLL):
                 raise StartCancelled
 
@@ -448,7 +455,11 @@ class Server:
     def _tail(self) -> str:
         if self.log is None:
             return "    (no log)"
-        return tail(self.log, [self._secret, *(self._environ.get(n, "") for n in self._secret_names)])
+        return tail(self.log, self._hide)
+
+    @property
+    def _hide(self) -> Redactor:
+        return Redactor([*self._secrets, Secret(KEY_VARIABLE, self._secret)])
 
     def _describe_exit(self, when: str, exited: _ServerExited) -> str:
         status = exited.status

@@ -14,6 +14,7 @@ from skillc.models.serving.launch import Launch
 from skillc.models.serving.probe import Address
 from skillc.models.serving.records import ServerSummary, Watcher
 from skillc.models.serving.server import Server
+from skillc.redaction import Secret
 
 
 class Servers:
@@ -22,6 +23,7 @@ class Servers:
     Args:
         launches: one for each role, with the key that its calls send; None if skillc generates one.
         secret_names: variables with keys of providers.
+        hidden: what to redact in the logs.
         home: the folder of logs and of the records of running servers.
         foreground: other runs may use them while they run, and none outlives this process.
 
@@ -34,13 +36,14 @@ class Servers:
         launches: Iterable[tuple[Launch, str | None]],
         *,
         secret_names: Iterable[str],
+        hidden: Iterable[Secret],
         home: Path,
         foreground: bool,
     ) -> None:
         by_endpoint: dict[str, list[tuple[Launch, str | None]]] = {}
         for launch, key in launches:
             by_endpoint.setdefault(launch.endpoint_id, []).append((launch, key))
-        hidden = sorted(set(secret_names))
+        names, found = sorted(set(secret_names)), frozenset(hidden)
         self._by_endpoint: dict[str, Server] = {}
         for endpoint, group in by_endpoint.items():
             first, key = group[0]
@@ -55,7 +58,8 @@ class Servers:
                 roles=[launch.role for launch, _ in group],
                 names=sorted({name for launch, _ in group for name in launch.base_names}),
                 key=key,
-                secret_names=hidden,
+                secret_names=names,
+                hidden=found,
                 home=home,
                 foreground=foreground,
             )
