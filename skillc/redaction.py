@@ -86,6 +86,10 @@ class Redactor:
         """Return a message for the user without secrets, shorter ones and those that are cut at an `…` included."""
         return self._in_messages._cut_off(self._in_messages(text))
 
+    def having(self, secret: Secret) -> Redactor:
+        """Return one that replaces another secret too, unless it replaces that value already."""
+        return self if not secret.value or secret.value in self._marks else Redactor({*self._secrets, secret})
+
     def as_text(self) -> str:
         """Return the secrets as text, to be given to a process of this user alone."""
         return json.dumps([[each.name, each.value] for each in sorted(self._secrets, key=lambda each: each.name)])

@@ -130,6 +130,19 @@ def _signs_of(url: str) -> Iterator[str]:
     yield from (value for name, value in parse_qsl(parts.query) if SECRET_NAME.search(name))
 
 
+def variables_in(settings: Any) -> Iterator[str]:
+    """Yield the names in each `env(...)` of a rollout's settings, at any depth."""
+    match settings:
+        case {"function": "env", "arguments": [str(name)]}:
+            yield name
+        case Mapping():
+            for value in settings.values():
+                yield from variables_in(value)
+        case list() | tuple():
+            for value in settings:
+                yield from variables_in(value)
+
+
 def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:
     """Return the variables that may contain keys of providers: those of the models, and all standard ones."""
     return frozenset({*KEY_VARIABLES.values(), *(model.key_env for model in models if model.key_env)})

@@ -15,7 +15,7 @@ from skillc.images import info_of_uri, most_image_tokens
 from skillc.json_values import canonical_ascii
 from skillc.models.backends.registry import connect
 from skillc.models.calls import Call, Usage
-from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names, secrets_of
+from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names, secrets_of, variables_in
 from skillc.models.ledger import Spending
 from skillc.models.prices import Price, price_of
 from skillc.models.serving.servers import Servers
@@ -150,7 +150,7 @@ def resolve_roles(
     require_names(plan)
 
     roles: dict[str, Role] = {}
-    found = list(secrets)
+    found = [*secrets, *(Secret(name, known.get(name, "")) for name in variables_in(plan.task.rollout.settings))]
     for name, model in plan.models.items():
         backend, endpoint, own = connect(model, known, root or Path.cwd(), users=transport is None)
         roles[name] = Role(model, backend, endpoint, price_of(model), transport or own)

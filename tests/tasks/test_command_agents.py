@@ -139,7 +139,17 @@ def test_a_key_that_an_agent_prints_when_it_fails_is_redacted(tmp_path, monkeypa
     monkeypatch.setenv("TOOL_TOKEN", "hunter2-hunter2")
     code = "import os, sys; sys.exit('cannot log in with ' + os.environ['TOOL_TOKEN'])"
     made = command(tmp_path, code, environment=[{"function": "env", "arguments": ["TOOL_TOKEN"]}])
-    assert "hunter2" not in run(made, tmp_path).rollout.detail
+    assert run(made, tmp_path).rollout.detail.endswith("cannot log in with [secret TOOL_TOKEN]")
+
+
+def test_what_an_agent_prints_and_writes_of_a_secret_is_in_no_trajectory(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("TOOL_TOKEN", "hunter2-hunter2")
+    code = "import os; key = os.environ['TOOL_TOKEN']; open('key.txt', 'w').write(key); print('billing', key)"
+    made = command(tmp_path, code, environment=[{"function": "env", "arguments": ["TOOL_TOKEN"]}])
+    trajectory = run(made, tmp_path).rollout.trajectory
+    assert trajectory.reply == "billing [secret TOOL_TOKEN]"
+    assert FileChange("key.txt", "added", "[secret TOOL_TOKEN]") in trajectory.steps
+    assert "hunter2" not in str(trajectory)
 
 
 # ---- the account ----

@@ -23,6 +23,7 @@ from skillc.models.failures import scrub
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.processes.command import CommandResult
+from skillc.redaction import Redactor, Secret
 from skillc.sandbox.hosts import loopback_ports
 from skillc.sandbox.policy import Policy
 from skillc.sandbox.run import choose
@@ -34,7 +35,7 @@ from skillc.tasks.agents.workspace import Workspace, digest_of
 from skillc.tasks.answers import question, read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill
 from skillc.text import listed
-from skillc.trajectories.trajectory import Message, Trajectory
+from skillc.trajectories.trajectory import Message, Trajectory, redacted
 
 _QUOTED = 300
 # The first port at which a process without rights can listen.
@@ -44,6 +45,7 @@ _LONGEST = 128 * 1024 - 1
 KEY = "SKILLC_MODEL_KEY"
 """The variable in which an agent finds the key of its model."""
 
+_NO_KEY = "none"
 # Addresses of providers that speak the protocol of OpenAI or, last, of Anthropic.
 _ADDRESSES = {
     "openai": "https://api.openai.com/v1",
@@ -166,7 +168,7 @@ class AgentRollout(RolloutKind):
         model = AgentModel(
             self.site.client.roles[self.site.role].plan.bare_name,
             self._address(url) if self.needs_address else url or "",
-            key if key is not None and key != NO_KEY else "none",
+            key if key is not None and key != NO_KEY else _NO_KEY,
         )
         stage = current_scope().stage
         fix = "raise `tokens` or `cost` in the settings of `rollout`"
@@ -221,7 +223,7 @@ class AgentRollout(RolloutKind):
             steps = (*steps, Message(report.reply))
         answer, unread = read_answer(self.site.plan.task, report.reply)
         changed = workspace.changes(before)
-        return Trajectory((*steps, *changed), answer, unread, turns=report.turns)
+        return redacted(Trajectory((*steps, *changed), answer, unread, turns=report.turns), self._hide(job.model))
 
     def _read(self, result: CommandResult, job: Job) -> Report:
         """Return the report of an agent that finished; exit status 0 alone proves nothing."""
@@ -239,9 +241,15 @@ class AgentRollout(RolloutKind):
         return report
 
     def _failed(self, why: str, result: CommandResult, job: Job) -> RolloutFailed:
-        said = " ".join(result.stderr.decode(errors="replace").split())
+        # Redacted before it is cut, because a part of a secret is not found.
+        hide = self._hide(job.model)
+        said = " ".join(hide.message(result.stderr.decode(errors="replace")).split())
         quoted = f": {'…' if len(said) > _QUOTED else ''}{said[-_QUOTED:]}" if said else ""
-        return RolloutFailed("agent", scrub(f"{why}{quoted}", (job.model.key, *self._variables.values())))
+        return RolloutFailed("agent", scrub(f"{why}{quoted}", hide))
+
+    def _hide(self, model: AgentModel) -> Redactor:
+        """Return what redacts the secrets of the program, and the key that skillc made for a server."""
+        return self.site.client.hide.having(Secret(KEY, model.key if model.key != _NO_KEY else ""))
 
     def _prompt(self, example: Example) -> str:
         """The declared prompt with the question and the inputs of an example."""
