@@ -62,12 +62,19 @@ def compiled(folder, *, settings=("budget.steps=4",), fails=None, program=PROGRA
         spy.close()
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A compile in which nothing fails, and its folder."""
+    folder = tmp_path_factory.mktemp("whole")
+    return *compiled(folder), folder
+
+
 def texts(examples):
     return [example.inputs["text"] for example in examples]
 
 
-def test_the_test_split_is_scored_only_after_the_last_decision_and_every_look_is_counted(tmp_path):
-    result, spy, watch, dataset = compiled(tmp_path)
+def test_the_test_split_is_scored_only_after_the_last_decision_and_every_look_is_counted(whole):
+    result, spy, watch, dataset, _ = whole
     for _, stage, text in spy.calls[: watch.marks[-1]]:
         assert stage not in ("test", "no skill")
         assert not any(known in text for known in texts(dataset.test))
@@ -75,8 +82,8 @@ def test_the_test_split_is_scored_only_after_the_last_decision_and_every_look_is
     assert result.lock.test.look == 1
 
 
-def test_optimizer_prompts_never_see_validation_or_test(tmp_path):
-    _, spy, _, dataset = compiled(tmp_path)
+def test_optimizer_prompts_never_see_validation_or_test(whole):
+    _, spy, _, dataset, _ = whole
     prompts = [text for role, _, text in spy.calls if role == "optimizer"]
     assert prompts
     assert any(known in prompt for prompt in prompts for known in texts(dataset.train))
@@ -92,20 +99,15 @@ def test_gold_answers_stay_hidden_where_the_program_withholds_them(tmp_path):
     assert not any("</gold>" in prompt or "expected `" in prompt for prompt in prompts)
 
 
-def test_the_loop_is_a_pure_function_of_plan_data_and_responses(tmp_path):
-    runs = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        result, _, watch, _ = compiled(tmp_path / name)
-        runs.append((watch.decisions, result.lock.model_dump(mode="json")))
-    assert runs[0] == runs[1]
+def test_the_loop_is_a_pure_function_of_plan_data_and_responses(whole, tmp_path):
+    result, _, watch, _ = compiled(tmp_path)
+    assert watch.decisions == whole[2].decisions
+    assert result.lock.model_dump(mode="json") == whole[0].lock.model_dump(mode="json")
 
 
-def test_an_infrastructure_failure_is_never_a_score(tmp_path):
+def test_an_infrastructure_failure_is_never_a_score(whole, tmp_path):
     """Each third rollout of a candidate fails once; scores and decisions are those of a run without failures."""
-    (tmp_path / "calm").mkdir()
-    (tmp_path / "storm").mkdir()
-    _, _, calm, _ = compiled(tmp_path / "calm")
+    calm = whole[2]
     failed = set()
 
     def fails(role, stage, text, number):
@@ -114,7 +116,7 @@ def test_an_infrastructure_failure_is_never_a_score(tmp_path):
             return True
         return False
 
-    result, _, storm, _ = compiled(tmp_path / "storm", fails=fails)
+    result, _, storm, _ = compiled(tmp_path, fails=fails)
     assert [d["result"] for d in storm.decisions][:1] == [d["result"] for d in calm.decisions][:1]
     assert result.lock.validation.initial.mean is not None
 
@@ -174,9 +176,9 @@ def test_a_cap_inside_the_completion_of_an_accept_keeps_it(tmp_path):
     assert (last["result"], "completed" in last) == ("accept", False)
 
 
-def test_an_accept_is_completed_in_the_history(tmp_path):
-    result, _, watch, _ = compiled(tmp_path)
-    lines = (tmp_path / "skills" / "sort-things.history.jsonl").read_text().splitlines()
+def test_an_accept_is_completed_in_the_history(whole):
+    result, _, watch, _, folder = whole
+    lines = (folder / "skills" / "sort-things.history.jsonl").read_text().splitlines()
     accepted = [line for line in map(json.loads, lines) if line["result"] == "accept"]
     assert len(accepted) == len(watch.completions) == result.trained.state.accepted > 0
     assert [line["completed"] for line in accepted] == [record["goal"] for record in watch.completions]

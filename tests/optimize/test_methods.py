@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import json
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,20 +105,32 @@ def compiled(folder, method, *settings, fails=None, says=None, observer=None, pr
         spy.close()
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A compile with a method, made once: as `compiled`, and its folder."""
+
+    @cache
+    def made(method):
+        folder = tmp_path_factory.mktemp(method)
+        return *compiled(folder, method), folder
+
+    return made
+
+
 def spent(result):
     return {(line["role"], line["stage"]): line for line in result.spent["charged"]["lines"]}
 
 
 @every_method
 @pytest.mark.quick_cases(1)
-def test_a_methods_result_is_one_decision_with_the_usual_lock_history_and_verdict(tmp_path, method):
-    result, _, watch, _ = compiled(tmp_path, method)
+def test_a_methods_result_is_one_decision_with_the_usual_lock_history_and_verdict(whole, method):
+    result, _, watch, _, folder = whole(method)
     assert len(watch.decisions) == result.trained.state.decisions == 1
     (record,) = watch.decisions
     assert record["kind"] == method
     assert record["result"] in ("accept", "reject")
     assert set(record["gates"]) <= {"better", "compact"}
-    (written,) = read_history(tmp_path / "skills" / "sort-things.history.jsonl")
+    (written,) = read_history(folder / "skills" / "sort-things.history.jsonl")
     assert written["candidate"] == record["candidate"]
     assert result.lock.stopped == "method after decision 1"
     assert result.lock.verdict in ("improved", "worse", "no significant gain")
@@ -128,8 +141,8 @@ def test_a_methods_result_is_one_decision_with_the_usual_lock_history_and_verdic
 
 @every_method
 @pytest.mark.quick_cases(1)
-def test_calls_are_booked_by_role_and_stage_and_stay_within_the_bounds(tmp_path, method):
-    result, _, watch, estimated = compiled(tmp_path, method)
+def test_calls_are_booked_by_role_and_stage_and_stay_within_the_bounds(whole, method):
+    result, _, watch, estimated, _ = whole(method)
     lines, bounds = spent(result), {stage.name: stage.bound for stage in estimated.bounds.stages}
     assert lines["target", "baseline"]["calls"] == len(estimated.dataset.validation)
     assert lines["target", "search"]["calls"] == watch.decisions[0]["rollouts"] <= bounds["search"].most.calls
@@ -142,8 +155,8 @@ def test_calls_are_booked_by_role_and_stage_and_stay_within_the_bounds(tmp_path,
 
 
 @every_method
-def test_the_methods_optimizer_never_sees_validation_or_test(tmp_path, method):
-    _, spy, _, estimated = compiled(tmp_path, method)
+def test_the_methods_optimizer_never_sees_validation_or_test(whole, method):
+    _, spy, _, estimated, _ = whole(method)
     prompts = [text for role, _, text in spy.calls if role == "optimizer"]
     dataset = estimated.dataset
     assert any(example.inputs["text"] in prompt for prompt in prompts for example in dataset.train)
@@ -263,12 +276,11 @@ def test_an_optimizer_that_never_answers_leaves_the_initial_skill_and_says_so(tm
 
 @every_method
 @pytest.mark.quick_cases(1)
-def test_a_method_is_a_function_of_plan_data_and_responses(tmp_path, method):
-    runs = []
-    for name in ("a", "b"):
-        result, _, watch, _ = compiled(tmp_path / name, method)
-        runs.append((watch.decisions, result.lock.model_dump(mode="json")))
-    assert runs[0] == runs[1]
+def test_a_method_is_a_function_of_plan_data_and_responses(whole, tmp_path, method):
+    before, _, watched, *_ = whole(method)
+    result, _, watch, _ = compiled(tmp_path, method)
+    assert watch.decisions == watched.decisions
+    assert result.lock.model_dump(mode="json") == before.lock.model_dump(mode="json")
 
 
 @every_method

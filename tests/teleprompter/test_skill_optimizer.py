@@ -106,6 +106,20 @@ def compiled(student, lm, *, optimizer=None, **data):
         return chosen.compile(student, **{"trainset": TRAIN, "valset": VALIDATION, "testset": TEST, **data})
 
 
+@pytest.fixture(scope="module")
+def twice():
+    """The LMs and programs of two compiles by one optimizer."""
+    shared, lms = optimizer(), (book(), book())
+    return lms, [compiled(Sorter(), lm, optimizer=shared) for lm in lms]
+
+
+@pytest.fixture(scope="module")
+def two_steps():
+    """The LM and the program of a compile."""
+    lm = book()
+    return lm, compiled(TwoSteps(), lm)
+
+
 def total(program):
     return program.skillc.ledger["charged"]["total"]
 
@@ -128,18 +142,16 @@ def test_the_rulebook_improves_a_module_and_the_verdict_says_so(module):
     assert sum(scores) == report.test["best"].mean * len(TEST)
 
 
-def test_trajectories_tell_the_optimizer_what_each_predictor_did():
-    lm = book()
-    compiled(TwoSteps(), lm, testset=None)
+def test_trajectories_tell_the_optimizer_what_each_predictor_did(two_steps):
+    lm, _ = two_steps
     reflections = [prompt for prompt in lm.seen if "<trajectory tag=" in prompt]
     assert reflections
     assert all("note(text=" in prompt and "sort(text=" in prompt for prompt in reflections)
     assert all('output kind: "fruit" | "tool" | "animal"' in prompt for prompt in reflections)
 
 
-def test_the_optimizer_never_sees_validation_or_test():
-    lm = book()
-    compiled(Sorter(), lm)
+def test_the_optimizer_never_sees_validation_or_test(twice):
+    (lm, _), _ = twice
     prompts = [prompt for prompt in lm.seen if "<request" in prompt]
     assert any(example.text in prompt for prompt in prompts for example in TRAIN)
     assert not any(example.text in prompt for prompt in prompts for example in (*VALIDATION, *TEST))
@@ -302,16 +314,16 @@ def test_the_test_set_may_share_no_example_with_the_others():
         compiled(Sorter(), book(), testset=VALIDATION)
 
 
-def test_another_compile_on_the_same_test_set_is_another_look():
-    shared = optimizer()
-    looks = [compiled(Sorter(), book(), optimizer=shared).skillc.verdict.look for _ in range(2)]
-    assert looks == [1, 2]
+def test_another_compile_on_the_same_test_set_is_another_look(twice):
+    _, programs = twice
+    assert [program.skillc.verdict.look for program in programs] == [1, 2]
 
 
-def test_the_same_run_twice_decides_the_same():
-    runs = [compiled(TwoSteps(), book()) for _ in range(2)]
-    assert runs[0].skillc.history == runs[1].skillc.history
-    assert runs[0].dump_state() == runs[1].dump_state()
+def test_the_same_run_twice_decides_the_same(two_steps):
+    _, program = two_steps
+    again = compiled(TwoSteps(), book())
+    assert again.skillc.history == program.skillc.history
+    assert again.dump_state() == program.dump_state()
 
 
 def test_a_cache_folder_keeps_replies_between_compiles(tmp_path):
