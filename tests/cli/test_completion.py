@@ -1,11 +1,13 @@
 """What the tab key offers, asked of real shells."""
 
+import shlex
 import shutil
 import subprocess
 import sys
 
 import pytest
 from conftest_cli import ROOT, skillc
+from forked import command
 
 from skillc.cli import VERBS
 
@@ -14,9 +16,9 @@ from skillc.cli import VERBS
 def shell(tmp_path):
     """A folder with programs, and a `skillc` on the path of the shells that run in it."""
     (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin/skillc"
-    command.write_text(f"#!{sys.executable}\nfrom skillc.cli import main\n\nmain()\n")
-    command.chmod(0o755)
+    program = tmp_path / "bin/skillc"
+    program.write_text(f'#!/bin/sh\nexec {shlex.join(command())} "$@"\n')
+    program.chmod(0o755)
     folder = tmp_path / "work"
     (folder / "shops").mkdir(parents=True)
     (folder / "shops/inner.skill").touch()

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks" / "hon
 
 from binomial import at_least, at_most, interval, most_in
 from compiles import CONFIDENT, STRICT, Result, Size, compile_in, in_a_row
+from thorough import THOROUGH
 from worlds import World, proposer
 
 from skillc.stats.power import chance_of_accept, inflation, null_run
@@ -99,7 +100,7 @@ def test_a_noisy_target_makes_no_gain() -> None:
 
 
 def test_ten_compiles_in_a_row_are_ten_looks() -> None:
-    rows = [in_a_row(World(), name=("row", n), count=10, size=Size(24, 24, 40, 2)) for n in range(4)]
+    rows = [in_a_row(World(), name=("row", n), count=10, size=Size(24, 24, 40, 2)) for n in range(4 if THOROUGH else 2)]
     for row in rows:
         looks = [found.verdict.look for found in row if found.verdict.n]
         assert looks == list(range(1, len(looks) + 1))
