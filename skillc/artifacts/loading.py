@@ -117,7 +117,7 @@ def module_of(loaded: LoadedProgram) -> dspy.Module:
     from skillc.program.names import KINDS, instructions
 
     plan = loaded.plan
-    if plan.task.rollout.kind not in KINDS:
+    if plan.task.rollout.kind not in KINDS or plan.skill.load == "on_demand":
         from skillc.tasks.module import RolloutModule
 
         return RolloutModule(plan, loaded.root, loaded.skill)

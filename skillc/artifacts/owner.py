@@ -10,7 +10,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.errors import SkillcError
 from skillc.gates.terms import TextConstant, calls
 from skillc.plan.lock import Lock
-from skillc.plan.schema import Plan
+from skillc.plan.schema import Plan, artifact_name
 from skillc.user_code import code_digest
 
 _DIGEST = "sha256:"
@@ -99,7 +99,6 @@ def _is_above_projects(folder: Path) -> bool:
 def _skills_in(program: Path) -> set[str]:
     """Return the artifact names of the skills of a program, even of one with errors."""
     from skillc.frontend import check_file
-    from skillc.plan.resolve import artifact_name
 
     try:
         checked = check_file(program)

@@ -6,6 +6,7 @@ Tokens are counted by the language's counter. The ledger, which enforces caps, u
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
 from skillc.budget.spend import CallSizes, Sizes, Spend, SpendBound, one_call
@@ -20,7 +21,8 @@ from skillc.budget.steps import (
     step_size,
     steps_per_epoch,
 )
-from skillc.document.skill import Mode, tokens
+from skillc.document.offer import most_opened, offer_text
+from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
 from skillc.language.kinds import ENVIRONMENT_DEFAULTS
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges, simulated_users
@@ -73,11 +75,12 @@ class CallSizer:
         lists += -(-optimize.replay // optimize.minibatch) + 1 if optimize.replay else 0
         listed, most_listed = 4 * edits * _AN_EDIT, (lists + 1) * edits * _AN_EDIT
         epoch = steps_per_epoch(self._plan, self._sizes.train)
+        reads = _reads(self._plan, *self._skill)
         low, _, _ = self._skill
         return CallSizes(
-            rollout=self.rollout(*self._skill),
-            first=self.rollout(low, low, low),
-            bare=self.rollout(*[count_tokens(task_text(self._plan.task))] * 3),
+            rollout=self.rollout(reads),
+            first=self.rollout(_reads(self._plan, low, low, low)),
+            bare=self.rollout(TargetReads(*[count_tokens(task_text(self._plan.task))] * 3)),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(MOST_CITED, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
@@ -100,11 +103,13 @@ class CallSizer:
         reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
-    def rollout(self, low: int, middle: int, high: int) -> SpendBound:
-        """A rollout with the judges of its metrics, under a skill of at least, about, at most so many tokens."""
+    def rollout(self, reads: TargetReads) -> SpendBound:
+        """A rollout with the judges of its metrics, and a further call for each skill that the target opens."""
+        low, middle, high = reads.low, reads.middle, reads.high
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
-        turns = _turns(self._plan)
+        turns = _turns(self._plan) + reads.openings
+        about = -(-turns // 2) + (1 if reads.openings else 0)
         history, most_history = self._history(turns)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
         given, most_given = inputs.mean + self._sizes.images.mean, inputs.most + self._sizes.images.most
@@ -112,12 +117,19 @@ class CallSizer:
             one_call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
             one_call(_AROUND_ROLLOUT + middle + given + history, min(reply, model.max_reply), price),
             one_call(_AROUND_ROLLOUT + high + most_given + most_history, model.max_reply, price),
-        ).times(1, -(-turns // 2), turns)
+        ).times(1, min(about, turns), turns)
         for role in simulated_users(self._plan):
             answered += self._talked(role, turns)
         for role in judges(self._plan):
             answered += self._judged(role)
         return answered
+
+    def arm(self, skill: Document | None) -> SpendBound:
+        """A rollout with a skill as it is, None for no skill."""
+        if skill is None:
+            return self.rollout(TargetReads(*[count_tokens(task_text(self._plan.task))] * 3))
+        size = tokens(skill)
+        return self.rollout(_reads(self._plan, size, size, size, skill))
 
     def _history(self, turns: int) -> tuple[int, int]:
         """Tokens that a call of an environment reads besides skill and inputs, about and at most."""
@@ -151,7 +163,8 @@ class CallSizer:
         rollouts = min(2, plan.optimize.samples)
         one = sizes.inputs.mean + (1 + rollouts) * sizes.outputs.mean + _A_TRAJECTORY
         shown = min(sizes.inputs.most, limit * len(plan.task.inputs))
-        answers = 2 * rollouts * min(plan.models["target"].max_reply, limit) + 2 * sizes.outputs.most
+        reply_limit = limit if plan.skill.load == "on_demand" else min(plan.models["target"].max_reply, limit)
+        answers = 2 * rollouts * reply_limit + 2 * sizes.outputs.most
         rejected, most_rejected = self._rejected()
         about = _AROUND_QUESTION + _ANNOTATED * middle + rejected + extra + trajectories * one
         most = (
@@ -204,6 +217,39 @@ def _skill_tokens(plan: Plan) -> tuple[int, int, int]:
     return start, (start + most) // 2, most
 
 
+@dataclass(frozen=True, slots=True)
+class TargetReads:
+    """Tokens of skills in one call of a rollout: at least, about, at most.
+
+    Attributes:
+        openings: the most further calls, each after a skill was opened.
+    """
+
+    low: int
+    middle: int
+    high: int
+    openings: int = 0
+
+
+def _reads(plan: Plan, low: int, middle: int, high: int, skill: Document | None = None) -> TargetReads:
+    """Return what the target reads of a skill of at least, about, at most so many tokens, by default the initial one.
+
+    A skill that it opens by itself is in no first call, and the last one repeats every reply before.
+    """
+    if plan.skill.load == "always":
+        return TargetReads(low, middle, high)
+    listed = count_tokens(task_text(plan.task)) + count_tokens(offer_text([skill or initial_document(plan)]))
+    opened = most_opened(1)
+    longest = listed + (ABOUT_CHARACTERS if plan.skill.about_trainable else 0)
+    said = opened * (plan.models["target"].max_reply + _AROUND_ROLLOUT)
+    return TargetReads(listed, listed + middle, longest + high + said, opened)
+
+
+def most_calls(plan: Plan) -> int:
+    """Return the most calls of the target in one rollout."""
+    return _turns(plan) + _reads(plan, 0, 0, 0).openings
+
+
 def _turns(plan: Plan) -> int:
     """The most model calls of one rollout."""
     rollout = plan.task.rollout
@@ -230,11 +276,11 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
     price = prices.get("target")
     if price is None:
         return None
-    most = _AROUND_ROLLOUT + _skill_tokens(plan)[2] + sizes.inputs.most
+    most = _AROUND_ROLLOUT + _reads(plan, *_skill_tokens(plan)).high + sizes.inputs.most
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     if cost is None:
         return None
-    return (cost + sizes.images.most * price.input / 1_000_000) * _turns(plan)
+    return (cost + sizes.images.most * price.input / 1_000_000) * most_calls(plan)
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:

@@ -18,7 +18,6 @@ from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.dataset import load as load_data
 from skillc.data.split import split_digest
 from skillc.diagnostics.suggest import suggest
-from skillc.document.skill import tokens
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import SkillArm, SkillArms, arms_of, check_test
 from skillc.frontend import Planned
@@ -29,13 +28,11 @@ from skillc.models.endpoint import VLLM_PROVIDERS, Endpoint
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan.digest import run_id
-from skillc.plan.initial import task_text
 from skillc.plan.lock import LookLock, ModelLock, read_lock
 from skillc.plan.models import TARGET, judges, override_models, put_offline, simulated_users, with_used_models
 from skillc.plan.schema import ModelPlan, Plan, PricePlan
 from skillc.run.session import parts_of_run
 from skillc.text import listed
-from skillc.tokens import count_tokens
 
 
 def chosen_models(plan: Plan, texts: Sequence[str], *, offline: bool) -> tuple[ModelPlan, ...]:
@@ -156,8 +153,7 @@ def bound_of(
     for model in models:
         priced = {**prices, TARGET: prices.get(model.role)}
         for arm in arms:
-            read = count_tokens(task_text(plan.task)) if arm.skill is None else tokens(arm.skill)
-            whole += CallSizer(as_target(plan, model), sizes, priced).rollout(read, read, read).times(*[count] * 3)
+            whole += CallSizer(as_target(plan, model), sizes, priced).arm(arm.skill).times(*[count] * 3)
     return whole
 
 

@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from skillc.errors import SkillcError
-from skillc.gates.evidence import Evidence
+from skillc.gates.evidence import Evidence, SplitEvidence
 from skillc.gates.functions import RUN_FUNCTIONS, interval_of, is_on_batch, multiplicity
 from skillc.gates.intervals import EVERYTHING, POSITIVE, UNIT, Interval, Truth, maximum, minimum
 from skillc.gates.stages import Gate, reads_batch, without_batch
@@ -143,6 +143,17 @@ def _worst(call: CallTerm, evidence: Evidence) -> Interval:
     return minimum(evidence.validation.means(column.low, column.high, by.name) or [EVERYTHING])
 
 
+def _of_condition(measure: Callable[..., Interval]) -> _Evaluator:
+    """The evaluator of a function of a metric and a condition on the data."""
+
+    def evaluator(call: CallTerm, evidence: Evidence) -> Interval:
+        metric, condition = call.arguments
+        assert isinstance(metric, MetricTerm)
+        return measure(evidence.validation, "candidate", metric.name, condition)
+
+    return evaluator
+
+
 def _of_claim(measure: Callable[..., Interval]) -> _Evaluator:
     """The evaluator of a function that tests a claim, that one mean is above another."""
 
@@ -178,6 +189,8 @@ EVALUATORS: Mapping[str, _Evaluator] = MappingProxyType(
         "improved": _gain_or_loss,
         "regressed": _gain_or_loss,
         "worst": _worst,
+        "precision": _of_condition(SplitEvidence.precision),
+        "recall": _of_condition(SplitEvidence.recall),
         "confidence": _of_claim(Evidence.confidence),
         "e_value": _of_claim(Evidence.e_value),
         "change": lambda call, evidence: _exactly(evidence.texts.change, EVERYTHING),

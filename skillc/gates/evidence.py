@@ -13,7 +13,7 @@ import numpy as np
 
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.stages import OTHER, SMALLEST_GROUP
-from skillc.gates.terms import SkillState
+from skillc.gates.terms import SkillState, Term
 from skillc.outcomes import MICRO, Cell, Example, Scored
 from skillc.stats.power import e_value
 from skillc.stats.subsets import Confidence, Groups, Ints
@@ -23,6 +23,8 @@ _MOST_EXACT = 2**62
 
 CellLookup = Callable[[SkillState, Example, int], Mapping[str, Cell] | None]
 """(state, example, sample) → the cells of a rollout by metric; None if it was not run."""
+ConditionLookup = Callable[[Term, Example], bool]
+"""(condition, example) → whether a condition on the data holds."""
 PriceLookup = Callable[[SkillState, Example, int], int | None]
 """(state, example, sample) → nano-dollars of a rollout; None if unknown."""
 
@@ -59,6 +61,7 @@ class SplitEvidence:
         ranges: by metric.
         prices: costs of rollouts, in nano-dollars.
         dearest: the largest cost of a rollout, which caps known costs; None if unknown.
+        holds: decides a condition on the data of an example; None without such conditions.
     """
 
     examples: tuple[Example, ...]
@@ -67,6 +70,8 @@ class SplitEvidence:
     ranges: Mapping[str, MetricRange]
     prices: PriceLookup = lambda *_: None
     dearest: int | None = None
+    holds: ConditionLookup | None = None
+    _conditions: dict[Term, Ints] = field(default_factory=dict, repr=False, compare=False)
     _columns: dict[tuple[SkillState, str], ScoreBounds] = field(default_factory=dict, repr=False, compare=False)
     _costs: dict[SkillState, _Costs] = field(default_factory=dict, repr=False, compare=False)
     _groups: dict[str, Groups] = field(default_factory=dict, repr=False, compare=False)
@@ -116,6 +121,46 @@ class SplitEvidence:
                 low += whole.low
                 high += whole.high
         return low, high
+
+    # ---- conditions ----
+
+    def positives(self, condition: Term) -> Ints:
+        """1 for each example on which a condition on the data holds, else 0."""
+        if condition not in self._conditions:
+            assert self.holds is not None
+            found = [int(self.holds(condition, example)) for example in self.examples]
+            self._conditions[condition] = np.array(found, dtype=np.int64)
+        return self._conditions[condition]
+
+    def precision(self, state: SkillState, metric: str, condition: Term) -> Interval:
+        """The share of a metric's sum that is on examples where a condition holds; 0 if the sum is 0.
+
+        Unbounded if the condition holds for all examples or for none: then it would be 100 % or 0 % for any skill.
+        """
+        (low, high), (other_low, other_high) = self._sums(state, metric, condition)
+        if not self._decides(condition):
+            return EVERYTHING
+        return Interval(_part(low, other_high), _part(high, other_low))
+
+    def recall(self, state: SkillState, metric: str, condition: Term) -> Interval:
+        """The mean of a metric over the examples where a condition holds; unbounded as `precision`."""
+        (low, high), _ = self._sums(state, metric, condition)
+        if not self._decides(condition):
+            return EVERYTHING
+        return self._interval(low, high, int(self.positives(condition).sum()))
+
+    def _decides(self, condition: Term) -> bool:
+        """Whether a condition holds for some examples, and not for all."""
+        return 0 < int(self.positives(condition).sum()) < len(self.examples)
+
+    def _sums(self, state: SkillState, metric: str, condition: Term) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The least and the greatest sum of a metric where a condition holds, and where it does not."""
+        column, positive = self.column(state, metric), self.positives(condition)
+        inside = (int((each * positive).sum()) for each in (column.low, column.high))
+        outside = (int((each * (1 - positive)).sum()) for each in (column.low, column.high))
+        return (next(inside), next(inside)), (next(outside), next(outside))
+
+    # ---- means ----
 
     def mean(self, low: Ints, high: Ints) -> Interval:
         """The mean over examples of sums over samples, in the metric's unit; unbounded without examples."""
@@ -181,6 +226,10 @@ class SplitEvidence:
         if self.dearest is not None:
             known = [min(price, self.dearest) for price in known]
         return sum(known), len(prices) - len(known)
+
+
+def _part(one: int, other: int) -> Fraction:
+    return Fraction(one, one + other) if one else Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)

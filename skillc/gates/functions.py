@@ -243,7 +243,7 @@ _EXAMPLE = (
     _example("reward", "the score that the environment gave the rollout; without one the run stops"),
     _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns"),
     _example("seconds", "time of the rollout", unit="s", range=POSITIVE, since="0.5"),
-    _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill"), since="0.5"),
+    _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill")),
 )
 
 _BOTH = (
@@ -317,14 +317,12 @@ _RUN = (
         "of the examples where the metric holds, the share on which the condition does",
         *(_METRIC, _CONDITION),
         about_candidate=True,
-        since="0.5",
     ),
     _run(
         "recall",
         "of the examples where the condition holds, the share on which the metric does",
         *(_METRIC, _CONDITION),
         about_candidate=True,
-        since="0.5",
     ),
     _run("flip_rate", "the share of examples on which a second measurement differs", _METRIC, since="0.5"),
 )

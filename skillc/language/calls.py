@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from skillc.diagnostics.diagnostic import Label
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
-from skillc.gates.terms import CallTerm, Constant
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Term, WordTerm, walk
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
@@ -22,6 +22,8 @@ from skillc.text import counted
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
 
+# Functions that read a rollout even if no argument is an output.
+_OF_ROLLOUTS = frozenset({"python", "opened", "reward", "turns", "seconds", "judge"})
 _UNSUPPORTED_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
 
 Given = list[tuple[BuiltinParameter, nodes.Argument, Typed]]
@@ -149,6 +151,10 @@ def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> 
         _needs_options(low, node, given)
     elif builtin.name in ("relative_error", "ordinal_error"):
         _needs_scale(low, node, builtin, given)
+    elif builtin.name == "opened":
+        _needs_on_demand(low, given)
+    elif builtin.name in ("precision", "recall"):
+        _needs_examples(low, builtin, given)
     unit = quantities[0].unit if builtin.unit is None else builtin.unit
     found = builtin.range_of([quantity.range for quantity in quantities])
     limit = _limit(low, builtin, given)
@@ -198,6 +204,47 @@ def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
     if len(given) == 1 and not labelled and not low.scope.generic:
         hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
         raise low.scope.fail("SK310", node.span, "`one_of` needs options, and this output declares no labels", hint)
+
+
+def _needs_on_demand(low: Lowering, given: Given) -> None:
+    """Check that a skill is not read anyway: then there is nothing to open."""
+    ((_, argument, typed),) = given
+    name = typed.term.word if isinstance(typed.term, WordTerm) else ""
+    if name in low.scope.facts.always:
+        message = f"`{name}` is always read, so the target never opens it"
+        raise low.scope.fail("SK410", argument.span, message, f"write `load = on_demand` in `skill {name}`")
+
+
+def _needs_examples(low: Lowering, builtin: Builtin, given: Given) -> None:
+    """Check that the metric is between 0 and 1, and that the condition is on the data alone."""
+    (_, measured, metric), (_, held, condition) = given
+    if isinstance(metric.type, NumberType) and not low.scope.generic:
+        least, most = metric.type.range.bounds
+        if metric.type.unit or least is None or most is None or least < 0 or most > 1:
+            hint = "use a metric that is 1 or 0, as `opened(skill)` is"
+            message = f"`{builtin.name}` counts where a metric holds, and `{low.scope.text(measured.span)}` is no share"
+            raise low.scope.fail("SK311", measured.span, message, hint)
+    read = _read_from_rollout(low, condition.term)
+    if read is not None:
+        message = f"`{read}` depends on the rollout, so it does not say where the metric should hold"
+        hint = 'use a field of the data: `field kind: text` in `data { ... }`, and `kind == "..."`'
+        raise low.scope.fail("SK319", held.span, message, hint)
+
+
+def _read_from_rollout(low: Lowering, term: Term) -> str | None:
+    """Return what a condition reads of a rollout, directly or through metrics; None if it reads the data alone."""
+    for part in walk(term):
+        if isinstance(part, FieldTerm):
+            column = low.scope.facts.columns.get(part.name)
+            if column is not None and column.role == "output":
+                return part.name
+        elif isinstance(part, MetricTerm):
+            found = _read_from_rollout(low, low.scope.metrics.metric(part.name).term)
+            if found is not None:
+                return part.name
+        elif isinstance(part, CallTerm) and part.function in _OF_ROLLOUTS:
+            return part.function
+    return None
 
 
 def _needs_scale(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> None:

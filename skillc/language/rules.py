@@ -360,7 +360,6 @@ ROLLOUTS = dict.fromkeys(("react", "code", "codex", "opencode", "hermes", "claud
 
 _ROLLOUT_HINT = "this version compiles `predict`, `chain_of_thought`, `environment`, `python`, `command` and `plugin`"
 _AGENT_HINT = "in an environment this version plays `predict` and `chain_of_thought`"
-_LOAD_HINT = "remove it: in this version the target reads the skill for every example"
 _SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"
 
 
@@ -373,8 +372,6 @@ def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported])
             rollout = entity.settings.get("rollout")
             if rollout is not None:
                 found += _unsupported(rollout.block, "agent", {"react": _NEXT}, _AGENT_HINT)
-        elif entity.kind == "skill":
-            found += _unsupported(entity.settings, "load", {"on_demand": _NEXT}, _LOAD_HINT)
     skills = [entity for entity in entities if entity.kind == "skill"]
     found += [Unsupported("a second skill", skill.source, skill.span, _NEXT, _SKILL_HINT) for skill in skills[1:]]
     found += called

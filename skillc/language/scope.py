@@ -67,6 +67,7 @@ class Declarations:
         roles: model roles.
         rubrics: names of rubrics.
         skills: names of skills.
+        always: those that the target always reads.
         rollout: the kind of rollout; empty without a task.
         turns: the limit of the turns of a rollout.
         without: kinds that the program lacks; references to them are not reported.
@@ -79,6 +80,7 @@ class Declarations:
     rubrics: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     rollout: str = ""
+    always: tuple[str, ...] = ()
     turns: Fraction | None = None
     without: frozenset[str] = frozenset()
     change: Fraction | None = None
@@ -97,6 +99,7 @@ class Declarations:
             roles=tuple(module.named("model")),
             rubrics=tuple(module.named("rubric")),
             skills=tuple(module.named("skill")),
+            always=tuple(each.name or "" for each in entities if each.kind == "skill" and _is_read_always(each)),
             rollout=kind,
             turns=_turns(kind, rollout),
             without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
@@ -116,6 +119,11 @@ def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
 
 def _is_data(entity: Entity) -> bool:
     return entity.kind == "data"
+
+
+def _is_read_always(skill: Entity) -> bool:
+    load = skill.settings.get("load")
+    return load is None or load.value == Word("always")
 
 
 def _column(name: str, field: Entity) -> ColumnType:

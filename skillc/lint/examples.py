@@ -16,7 +16,8 @@ from skillc.data.problems import location_text, name_list
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.units import percent
-from skillc.lint.rules import DataFacts, note, rule, warning
+from skillc.lint.rules import DataFacts, error, note, rule, warning
+from skillc.metrics.triggers import undecided
 from skillc.optimize.gate.gate import RUN, Words, example_words, words
 from skillc.outcomes import Example
 from skillc.plan.schema import FieldPlan
@@ -46,6 +47,14 @@ def load_warnings(facts: DataFacts) -> Iterator[Diagnostic]:
     """Warnings of the loader."""
     for message in facts.dataset.warnings:
         yield note("SK439", _source(facts), message)
+
+
+@rule(DataFacts)
+def undecided_conditions(facts: DataFacts) -> Iterator[Diagnostic]:
+    """Conditions of `precision` and `recall` that hold for all examples of a split, or for none."""
+    for gate in facts.checked.gates:
+        for found in undecided(facts.plan, facts.dataset, [gate.term]):
+            yield error("SK440", gate, found.message, found.hint)
 
 
 # ---- near duplicates ------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from skillc.gates.terms import (
     Operation,
     Term,
     TextConstant,
+    WordTerm,
     fold,
     walk,
 )
@@ -33,9 +34,13 @@ from skillc.json_values import JsonObject
 from skillc.metrics.behaviour import TRAJECTORY
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
-from skillc.plan.schema import MetricPlan, Plan
+from skillc.plan.schema import MetricPlan, Plan, artifact_name
+from skillc.text import listed
+from skillc.trajectories.opening import opened_skills
 from skillc.trajectories.trajectory import Trajectory
 
+OPENED = "opened"
+"""The function of what the target opened, which reads the trajectory and no answer."""
 _LONGEST = 80
 _OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
     "+": operators.add,
@@ -90,6 +95,7 @@ class Meter:
         self._places = places or {}
         self._functions = {name: user_code.load_function(name, root, "metric") for name in python_names(plan)}
         self._read_by_goal = _read_by(plan, plan.goal)
+        self._without_answer = _without_answer(plan)
 
     def measure(self, example: Example, trajectory: Trajectory) -> RolloutScores:
         """Score each metric. A rollout without an answer gets the worst value of each, and its problem as feedback.
@@ -99,7 +105,9 @@ class Meter:
         """
         if trajectory.answer is None:
             worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
-            return RolloutScores(worst, trajectory.problem or "the answer could not be read")
+            kept = self._evaluate(self._without_answer, example, trajectory)
+            problem = trajectory.problem or "the answer could not be read"
+            return RolloutScores({**worst, **kept.cells}, "\n".join(filter(None, (problem, kept.feedback))))
         return self._evaluate(self._plan.metrics, example, trajectory)
 
     @property
@@ -107,6 +115,17 @@ class Meter:
         """Whether the goal depends on more than the answer of a rollout."""
         terms = (part for metric in self._read_by_goal for part in walk(metric.term))
         return any(isinstance(part, CallTerm) and part.function in TRAJECTORY for part in terms)
+
+    def holds(self, condition: Term, example: Example) -> bool:
+        """Return whether a condition on the data holds for an example, whatever a rollout does.
+
+        Raises:
+            MetricError: it cannot be decided on this example.
+        """
+        try:
+            return condition_holds(self._plan, condition, example)
+        except SkillcError as problem:
+            raise MetricError(f"a condition on {self.describe(example)}: {problem.message}") from problem
 
     def goal(self, example: Example, prediction: JsonObject) -> Cell:
         """Return the goal's score, evaluating only the metrics that the goal reads.
@@ -155,6 +174,18 @@ class Meter:
         return MetricError(f"{where}: {problem.message}{_lines(values)}", hint=problem.hint)
 
 
+def condition_holds(plan: Plan, condition: Term, example: Example) -> bool:
+    """Return whether a condition on the data holds for an example.
+
+    Raises:
+        SkillcError: it cannot be decided on this example.
+    """
+    rollout = _Evaluation(plan, {}, example, Trajectory(answer={}), Path())
+    for metric in _read_by_term(plan, condition):
+        rollout.score(metric)
+    return rollout.holds(condition)
+
+
 _Value = Fraction | JsonValue
 """A number, or the text, field or list that is an argument of a function."""
 
@@ -200,6 +231,9 @@ class _Evaluation:
         self._scores[metric.name] = score
         return score
 
+    def holds(self, condition: Term) -> bool:
+        return bool(fold(condition, self._evaluate))
+
     def _evaluate(self, term: Term, inner: list[_Value]) -> _Value:
         """Evaluate a part of a metric from the values of its parts."""
         match term:
@@ -241,6 +275,8 @@ class _Evaluation:
         if term.function in TRAJECTORY:
             most = 1 if term.function == "reward" else max(1, self._trajectory.turns)
             return TRAJECTORY[term.function](self._trajectory), Fraction(0), Fraction(most)
+        if term.function == OPENED:
+            return self._opened(term), Fraction(0), Fraction(1)
         options = dict(zip((name for name, _ in term.options), inner[len(term.arguments) :], strict=True))
         argument, *others = term.arguments
         if term.function in SEARCHES:
@@ -262,6 +298,14 @@ class _Evaluation:
             reveal="gold" in self._plan.optimize.sees,
         )
         return PRIMITIVES[term.function](subject), Fraction(0), Fraction(1)
+
+    def _opened(self, term: CallTerm) -> Measurement:
+        (skill,) = term.arguments
+        assert isinstance(skill, WordTerm)
+        found = opened_skills(self._trajectory)
+        return Measurement(
+            artifact_name(skill.word) in found, f"it opened {listed(found, 'and')}" if found else "it opened no skill"
+        )
 
     def _may_reveal(self, phrases: Term) -> bool:
         """Whether feedback may quote phrases: a column of the data may contain what the right answer is made of."""
@@ -303,13 +347,33 @@ def _python_argument(term: Term) -> JsonValue:
     return int(term.value) if term.value.denominator == 1 else float(term.value)
 
 
-def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
-    """Return a metric and those that it reads, in the plan's order."""
-    wanted = {metric.name}
+def _without_answer(plan: Plan) -> tuple[MetricPlan, ...]:
+    """Return the metrics of what the target opened, which a rollout without a readable answer has too."""
+    reads: dict[str, bool] = {}
+    for metric in plan.metrics:
+        parts = list(walk(metric.term))
+        functions = {part.function for part in parts if isinstance(part, CallTerm)}
+        named = [part.name for part in parts if isinstance(part, MetricTerm)]
+        outputs = {field.name for field in plan.task.outputs}
+        answers = any(isinstance(part, FieldTerm) and part.name in outputs for part in parts) or "python" in functions
+        reads[metric.name] = (OPENED in functions or any(map(reads.get, named))) and not (
+            answers or any(not reads.get(name) for name in named)
+        )
+    return tuple(metric for metric in plan.metrics if reads[metric.name])
+
+
+def _read_by_term(plan: Plan, term: Term) -> tuple[MetricPlan, ...]:
+    """Return the metrics that a term reads, directly or through others, in the plan's order."""
+    wanted = {part.name for part in walk(term) if isinstance(part, MetricTerm)}
     for each in reversed(plan.metrics):
         if each.name in wanted:
             wanted |= {part.name for part in walk(each.term) if isinstance(part, MetricTerm)}
     return tuple(each for each in plan.metrics if each.name in wanted)
+
+
+def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
+    """Return a metric and those that it reads, in the plan's order."""
+    return _read_by_term(plan, MetricTerm(metric.name))
 
 
 def python_names(plan: Plan) -> list[str]:

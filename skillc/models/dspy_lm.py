@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -128,6 +128,19 @@ def make_lm(client: Client, role: str) -> RoleLM:
         engine=RoleEngine(client, role),
         async_engine=AsyncRoleEngine(client, role),
     )
+
+
+async def ask(client: Client, role: str, messages: Sequence[Mapping[str, Any]]) -> str:
+    """Return the reply to messages in the form of chat APIs, within the scope of a rollout.
+
+    Raises:
+        CallFailed, PermanentFailure, BudgetReached: from the model.
+    """
+    current = current_scope()
+    sent = tuple(_message(dict(message), current.images) for message in messages)
+    completion = await client.complete(Call(role, current.stage, sent, current.sample))
+    current.completions.append(completion)
+    return completion.text
 
 
 def _call(request: Request, role: str, current: CallScope) -> Call:

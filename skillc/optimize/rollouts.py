@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 from pydantic import JsonValue
 
 from skillc.document.skill import Document, digest
+from skillc.gates.terms import Term
 from skillc.json_values import JsonObject
 from skillc.metrics.meter import Meter, unmeasured
 from skillc.models.concurrency import SingleFlight
@@ -83,6 +83,7 @@ class Rollouts:
         self._observer = observer
         self._record = record or Unrecorded()
         self._known: dict[_Key, Outcome] = {}
+        self._held: dict[tuple[Term, str], bool] = {}
         self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
         # Digest and text by identity, because hashing and rendering are slow. The document is kept alive: its id is
         # not reused.
@@ -91,6 +92,13 @@ class Rollouts:
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """Return the outcome of an earlier rollout, or None."""
         return self._known.get((self._key(skill)[0], example.id, sample))
+
+    def holds(self, condition: Term, example: Example) -> bool:
+        """Return whether a condition on the data holds for an example; kept for the whole run."""
+        key = (condition, example.id)
+        if key not in self._held:
+            self._held[key] = self._meter.holds(condition, example)
+        return self._held[key]
 
     def score(self, skill: Document | None, example: Example, metric: str, sample: int = 0) -> int | None:
         """Return the score of one sample in millionths, None if it is not measured."""
@@ -121,7 +129,7 @@ class Rollouts:
             MetricError: a metric raised or left its range.
         """
         key, read = self._key(skill)
-        text_hash = hashlib.sha256(read.text.encode()).hexdigest() if read is not None else None
+        text_hash = read.digest(self._plan.skill.load) if read is not None else None
         wave = self._record.wave()
 
         async def run(example: Example) -> Outcome:

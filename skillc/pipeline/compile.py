@@ -21,6 +21,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.metrics.baselines import baseline_means
 from skillc.metrics.meter import Meter
+from skillc.metrics.triggers import check_decided
 from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
@@ -194,6 +195,7 @@ def open_run(
     for note in before.notes:
         observer.note(note)
     _check_start(job.planned, dataset)
+    check_decided(plan, dataset)
     endpoints = {name: role.endpoint for name, role in client.roles.items()}
     parts = parts_of_run(plan, job.planned.root, dataset, endpoints, start)
     name = run_id(parts)

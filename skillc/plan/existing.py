@@ -14,7 +14,7 @@ from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, sectio
 from skillc.document.skill_md import PREAMBLE, from_skill_md, other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import close_fence
-from skillc.plan.resolve import artifact_name
+from skillc.plan.schema import artifact_name
 from skillc.syntax.files import read_source
 from skillc.syntax.literals import quote
 from skillc.text import counted, listed

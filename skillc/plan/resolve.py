@@ -34,6 +34,7 @@ from skillc.plan.schema import (
     SplitPlan,
     TaskPlan,
     TypePlan,
+    artifact_name,
 )
 from skillc.plan.settings import block_plan, count_of, plain, plain_block, text_of, value_of, word_of
 from skillc.syntax.source import Span
@@ -166,11 +167,6 @@ def _skill(report: Reporter, skill: Entity) -> SkillPlan:
             "present": word_of(skill, "present") or "rules",
         }
     )
-
-
-def artifact_name(name: str) -> str:
-    """The name by the rules of Agent Skills: `route_tickets` becomes `route-tickets`, without stray hyphens."""
-    return "-".join(part for part in name.lower().replace("-", "_").split("_") if part)
 
 
 def _is_about_trainable(skill: Entity) -> bool:

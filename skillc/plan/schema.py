@@ -142,6 +142,11 @@ class SkillPlan(Frozen):
     present: Literal["advice", "rules"] | None = default_of("skill", "present")
 
 
+def artifact_name(name: str) -> str:
+    """The name by the rules of Agent Skills: `route_tickets` becomes `route-tickets`, without stray hyphens."""
+    return "-".join(part for part in name.lower().replace("-", "_").split("_") if part)
+
+
 # ---- models ---------------------------------------------------------------------------------------
 
 

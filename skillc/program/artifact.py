@@ -102,7 +102,8 @@ _INDENT = "    "
 def module_source(plan: Plan, document: Document) -> str:
     """Return the module's formatted text, with every name and text of the program as a literal.
 
-    It has the DSPy module of the task, or only the instructions if the kind of rollout runs through skillc.
+    It has the DSPy module of the task, or only the instructions if rollouts run through skillc: the kind is no DSPy
+    module, or the target opens the skill by itself.
     """
     task = as_read(plan.task)
     fields, names = (*task.inputs, *task.outputs), field_names(task)
@@ -129,8 +130,9 @@ def module_source(plan: Plan, document: Document) -> str:
         **reads,
         call_sync=_outputs(f"self.answer({given})", names),
         call_async=_outputs(f"await self.answer.acall({given})", names),
-        predictor=_PREDICTORS.get(task.rollout.kind),
+        predictor=_PREDICTORS.get(task.rollout.kind) if plan.skill.load == "always" else None,
         rollout=task.rollout.kind,
+        on_demand=plan.skill.load == "on_demand",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from skillc.budget.call_sizes import dearest_rollout
+from skillc.budget.call_sizes import dearest_rollout, most_calls
 from skillc.budget.steps import decisions_of, wave_size
 from skillc.data.dataset import Dataset
 from skillc.document.skill import Document, digest
@@ -267,8 +267,8 @@ class Session:
         return None if cost is None else math.ceil(cost * 10**9)
 
     def _admits(self, rollouts: int) -> bool:
-        """Return whether so many rollouts fit under the caps, each with a call of every model that judges."""
-        calls = len([role for role in self.plan.models if role != "optimizer"])
+        """Return whether so many rollouts fit under the caps, each with its calls and one for every judge."""
+        calls = len([role for role in self.plan.models if role != "optimizer"]) - 1 + most_calls(self.plan)
         return self.client.ledger.charged.admits(rollouts * calls)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from skillc.data.attachments import attachments
+from skillc.document.offer import shown_descriptions
+from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
@@ -20,14 +22,18 @@ from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.tasks.answers import read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
+from skillc.tasks.opening import Openings
 from skillc.text import listed
-from skillc.trajectories.trajectory import Message, Trajectory
+from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.trajectory import Message, Step, Trajectory
 from skillc.user_code import ThreadExit, call_function, describe_exception, load_function, source_digest
 
 ARGUMENTS = {
     "inputs": "value by input; an image or a file is its name",
     "files": "the absolute path of each image and file by its name",
     "skill": "the text of the skill; empty without one",
+    "skills": "description by name of the skills that the agent may open, with `load = on_demand`",
+    "open_skill": "a function that returns the text of such a skill by its name, and records that it was opened",
     "folder": "a folder with `NAME/SKILL.md`, as agents load skills; empty without a skill",
     "lm": "a `dspy.LM` of the target, whose calls are cached and charged to the run",
     "example": "the id of the example",
@@ -46,11 +52,17 @@ class FunctionRollout(RolloutKind):
     """
 
     slots = _SLOTS
+    opens = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._function = load_function(self.name(site.plan), site.root, "agent")
         self._wanted = _parameters(self.name(site.plan), self._function)
+        if site.plan.skill.load == "on_demand" and "skill" in self._wanted and "skills" not in self._wanted:
+            raise SkillcError(
+                f"`{self.name(site.plan)}` takes `skill`, the text of a skill that is always read",
+                hint="with `load = on_demand` take `skills` and `open_skill`, or `folder`",
+            )
         self._lm = make_lm(site.client, site.role)
         self._noted = False
 
@@ -68,11 +80,16 @@ class FunctionRollout(RolloutKind):
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
         attached = attachments(self.site.plan, example, self.site.root)
-        with _installed(skill if "folder" in self._wanted else None) as folder:
+        offered, loaded = self.site.offered(skill), self.site.read_at_once(skill)
+        installed = offered if skill is None or loaded is None else (skill.document, *offered)
+        openings = _Openings(offered)
+        with _installed(installed if "folder" in self._wanted else ()) as folder:
             given = {
                 "inputs": dict(attached.example.inputs),
                 "files": {name: str(path) for name, path in attached.files.items()},
-                "skill": skill.text if skill is not None else "",
+                "skill": loaded or "",
+                "skills": dict(shown_descriptions(offered)),
+                "open_skill": openings,
                 "folder": folder,
                 "lm": self._lm,
                 "example": example.id,
@@ -81,10 +98,10 @@ class FunctionRollout(RolloutKind):
             try:
                 returned = await call_function(self._function, **{name: given[name] for name in self._wanted})
             except Exception as raised:
-                return self._failed(raised)
-        return self._trajectory(returned)
+                return self._failed(raised, openings)
+        return self._trajectory(returned, openings)
 
-    def _failed(self, raised: Exception) -> Trajectory:
+    def _failed(self, raised: Exception, openings: _Openings) -> Trajectory:
         cause = raised.problem if isinstance(raised, ThreadExit) else raised
         if find_failure(cause) is not None or isinstance(raised, RolloutFailed):
             raise raised
@@ -94,15 +111,18 @@ class FunctionRollout(RolloutKind):
         if not self._noted:
             self._noted = True
             self.site.note(f"`{self.name(self.site.plan)}` raised {reason}; such rollouts get the worst score")
-        return Trajectory(_steps(), problem=f"the agent raised {reason}", turns=len(_steps()) or 1, outcome="failed")
+        turns = len(current_scope().completions) or 1
+        return Trajectory(openings.steps(), problem=f"the agent raised {reason}", turns=turns, outcome="failed")
 
-    def _trajectory(self, returned: Any) -> Trajectory:
+    def _trajectory(self, returned: Any, openings: _Openings) -> Trajectory:
         if isinstance(returned, Mapping):
             returned = as_text(dict(returned))
         if isinstance(returned, str):
-            steps = _steps()
-            said = steps if steps and steps[-1].text == returned else (*steps, Message(returned))
-            returned = Trajectory(said, turns=len(steps) or 1)
+            steps = openings.steps()
+            said = steps if steps and steps[-1] == Message(returned) else (*steps, Message(returned))
+            returned = Trajectory(said, turns=len(current_scope().completions) or 1)
+        elif isinstance(returned, Trajectory) and not opened_skills(returned):
+            returned = replace(returned, steps=(*openings.recorded, *returned.steps))
         if not isinstance(returned, Trajectory):
             raise SkillcError(
                 f"`{self.name(self.site.plan)}` returned {type(returned).__name__}",
@@ -114,9 +134,31 @@ class FunctionRollout(RolloutKind):
         return replace(returned, answer=answer, problem=problem)
 
 
-def _steps() -> tuple[Message, ...]:
-    """The replies of the rollout's calls so far."""
-    return tuple(Message(completion.text) for completion in current_scope().completions if completion.text)
+class _Openings:
+    """The argument `open_skill`: opens a skill, and remembers after how many replies of the model it did."""
+
+    def __init__(self, offered: Sequence[Document]) -> None:
+        self._openings = Openings(offered)
+        self._after: list[int] = []
+
+    def __call__(self, name: str) -> str:
+        self._after.append(len(current_scope().completions))
+        return self._openings.open(name).text
+
+    @property
+    def recorded(self) -> tuple[Step, ...]:
+        """The calls and what they returned."""
+        return tuple(self._openings.steps)
+
+    def steps(self) -> tuple[Step, ...]:
+        """The replies of the rollout's calls so far, and the skills that were opened between them."""
+        opened = [self._openings.steps[2 * i : 2 * i + 2] for i in range(len(self._after))]
+        texts = [completion.text for completion in current_scope().completions]
+        found: list[Step] = []
+        for i in range(len(texts) + 1):
+            found += [step for after, steps in zip(self._after, opened, strict=True) if after == i for step in steps]
+            found += [Message(text) for text in texts[i : i + 1] if text]
+        return tuple(found)
 
 
 def _parameters(name: str, function: Any) -> tuple[str, ...]:
@@ -140,13 +182,14 @@ def _parameters(name: str, function: Any) -> tuple[str, ...]:
 
 
 @contextmanager
-def _installed(skill: Skill | None) -> Iterator[str]:
-    """Write a skill as agents load it, for the time of a rollout."""
-    if skill is None:
+def _installed(skills: Sequence[Document]) -> Iterator[str]:
+    """Write skills as agents load them, for the time of a rollout."""
+    if not skills:
         yield ""
         return
     with TemporaryDirectory(prefix="skillc-") as folder:
-        place = Path(folder) / skill.document.name
-        place.mkdir()
-        (place / "SKILL.md").write_text(to_skill_md(skill.document), encoding="utf-8")
+        for skill in skills:
+            place = Path(folder) / skill.name
+            place.mkdir()
+            (place / "SKILL.md").write_text(to_skill_md(skill), encoding="utf-8")
         yield folder

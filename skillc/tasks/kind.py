@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
@@ -34,6 +36,11 @@ class Skill:
         """Return a document with its text."""
         return cls(document, for_target(document))
 
+    def digest(self, load: Literal["always", "on_demand"]) -> str:
+        """Return the sha256 of what a target can read of it: the text, and the description that makes it open it."""
+        read = self.text if load == "always" else json.dumps([self.document.name, self.document.about, self.text])
+        return hashlib.sha256(read.encode()).hexdigest()
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -45,6 +52,7 @@ class Site:
         role: the model that answers.
         root: the program's folder, where the user's functions and files are.
         note: tells the user something once.
+        company: skills beside the one of a rollout, which the target may open.
     """
 
     plan: Plan
@@ -52,6 +60,19 @@ class Site:
     role: str
     root: Path
     note: Callable[[str], None] = lambda message: None
+    company: tuple[Document, ...] = ()
+
+    def offered(self, skill: Skill | None) -> tuple[Document, ...]:
+        """Return the skills that the target opens by itself, by name, which tells it nothing about the one in training.
+
+        Empty with `load = always` and without other skills.
+        """
+        own = () if skill is None or self.plan.skill.load == "always" else (skill.document,)
+        return tuple(sorted((*own, *self.company), key=lambda document: document.name))
+
+    def read_at_once(self, skill: Skill | None) -> str | None:
+        """Return the text of the skill that the target reads from the start; None if it has to open it, or has none."""
+        return None if skill is None or self.plan.skill.load == "on_demand" else skill.text
 
     @property
     def settings(self) -> Mapping[str, JsonValue]:
@@ -78,12 +99,14 @@ class RolloutKind(ABC):
 
     Attributes:
         slots: the most rollouts at once; None for any number.
+        opens: whether its targets can open skills by themselves, those of `site.offered`.
 
     Raises:
         SkillcError: a setting is wrong, or this machine lacks what the kind needs.
     """
 
     slots: int | None = None
+    opens: bool = False
 
     def __init__(self, site: Site) -> None:
         self.site = site

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
+from skillc.document.skill import Document
 from skillc.models.dspy_lm import current_scope, make_lm
 from skillc.models.failures import find_failure
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
-from skillc.program.module import SkillModule
-from skillc.program.names import as_read, instructions
-from skillc.tasks.kind import RolloutKind, Site, Skill, last_reply, rollout_kind, skill_text
-from skillc.text import listed
+from skillc.program.inputs import target_inputs
+from skillc.program.module import SkillModule, signature_of
+from skillc.program.names import as_read, field_names, instructions
+from skillc.tasks.kind import RolloutKind, Site, Skill, last_reply, rollout_kind
+from skillc.tasks.opening import Conversation, Talk
+from skillc.text import counted, listed
 from skillc.trajectories.trajectory import Trajectory, one_turn
 
 _MODULES_KEPT = 64
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
+_Key = TypeVar("_Key", bound=Hashable)
+_Made = TypeVar("_Made")
 
 
 @rollout_kind("predict", "chain_of_thought")
 class OneTurn(RolloutKind):
-    """One call for each rollout. Concurrent rollouts of one skill text share a module."""
+    """One call for each rollout, and one more for each skill that it opens.
+
+    Concurrent rollouts of one skill text share a module.
+    """
+
+    opens = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -38,10 +49,15 @@ class OneTurn(RolloutKind):
             "track_usage": False,
         }
         self._modules: OrderedDict[str | None, SkillModule] = OrderedDict()
+        self._conversations: OrderedDict[tuple[str, str | None], Conversation] = OrderedDict()
+        self._names = field_names(site.plan.task)
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`; an unreadable reply is the problem of the trajectory."""
-        module = self._module(skill_text(skill))
+        offered = self.site.offered(skill)
+        if offered:
+            return await self._opening(skill, offered, example)
+        module = self._module(self.site.read_at_once(skill))
         try:
             with dspy.context(**self._context):
                 prediction = await module.acall(**example.inputs)
@@ -52,17 +68,57 @@ class OneTurn(RolloutKind):
         values, problem = values_of(prediction, self.site.plan)
         return one_turn(last_reply(current_scope().completions), values, problem=problem)
 
+    async def _opening(self, skill: Skill | None, offered: tuple[Document, ...], example: Example) -> Trajectory:
+        """Run one example whose target opens skills by itself."""
+        plan, task = self.site.plan, as_read(self.site.plan.task)
+        conversation = self._conversation(skill, offered)
+        given = {
+            self._names[name]: value
+            for name, value in target_inputs(task, example.inputs, self.site.root, current_scope().images).items()
+        }
+        talk = await conversation.run(self.site.client, self.site.role, given)
+        try:
+            fields = conversation.fields(talk.reply)
+        except AdapterParseError as raised:
+            problem = f"it opened skills to its limit, {counted(talk.calls - 1, 'time')}" if talk.cut else None
+            return _spoken(talk, problem=problem or _unreadable(raised))
+        prediction = dspy.Prediction(**{name: fields[given] for name, given in self._names.items() if given in fields})
+        values, problem = values_of(prediction, plan)
+        return _spoken(talk, values, problem=problem)
+
+    def _conversation(self, skill: Skill | None, offered: tuple[Document, ...]) -> Conversation:
+        key = (skill.document.about, skill.text) if skill is not None else ("", None)
+        text, task = self.site.read_at_once(skill), as_read(self.site.plan.task)
+
+        def make() -> Conversation:
+            signature = signature_of(task, self.site.plan.skill.name, instructions(task, text))
+            return Conversation(signature, offered, reasons=task.rollout.kind == "chain_of_thought")
+
+        return _kept(self._conversations, key, make)
+
     def _module(self, text: str | None) -> SkillModule:
-        module = self._modules.get(text)
-        if module is None:
-            task = self.site.plan.task
-            name = self.site.plan.skill.name
-            module = SkillModule(as_read(task), name, instructions(task, text), root=self.site.root, by_reference=True)
-            self._modules[text] = module
-            if len(self._modules) > _MODULES_KEPT:
-                self._modules.popitem(last=False)
-        self._modules.move_to_end(text)
-        return module
+        task, name = self.site.plan.task, self.site.plan.skill.name
+        return _kept(
+            self._modules,
+            text,
+            lambda: SkillModule(as_read(task), name, instructions(task, text), root=self.site.root, by_reference=True),
+        )
+
+
+def _kept(known: OrderedDict[_Key, _Made], key: _Key, make: Callable[[], _Made]) -> _Made:
+    """Return what was made for a key before, of the keys used last."""
+    if key not in known:
+        known[key] = make()
+        if len(known) > _MODULES_KEPT:
+            known.popitem(last=False)
+    known.move_to_end(key)
+    return known[key]
+
+
+def _spoken(talk: Talk, answer: dict[str, JsonValue] | None = None, *, problem: str | None) -> Trajectory:
+    return Trajectory(
+        talk.steps, answer, problem, outcome="turns" if talk.cut and answer is None else "finished", turns=talk.calls
+    )
 
 
 def values_of(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:

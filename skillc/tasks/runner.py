@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.models.calls import Completion
 from skillc.models.client import Client
@@ -58,9 +59,14 @@ class RolloutRunner:
 
     def __init__(self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None) -> None:
         self._client = client
+        kind = find_kind(plan)
+        if plan.skill.load == "on_demand" and not kind.opens:
+            raise SkillcError(
+                f"a target of `rollout = {plan.task.rollout.kind}` cannot open skills", hint="write `load = always`"
+            )
         self._hide = hide = client.hide
         site = Site(plan, client, role, root or Path(), lambda message: client.pacing.report(hide.message(message)))
-        self._kind: RolloutKind = find_kind(plan)(site) if plan.task.executor is None else _on_cluster(site)
+        self._kind: RolloutKind = kind(site) if plan.task.executor is None else _on_cluster(site)
         self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:

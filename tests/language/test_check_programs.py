@@ -176,11 +176,7 @@ def test_what_waits_for_a_later_version(root: Path) -> None:
     assert later(checked(root, "trivia")) == []
     assert later(checked(root, "alfworld")) == [
         ("`agent = react` needs skillc 0.5", "agent"),
-        ("`load = on_demand` needs skillc 0.5", "load"),
         ("a second skill needs skillc 0.5", "heat_and_cool"),
-        ("`load = on_demand` needs skillc 0.5", "load"),
-        ("`opened` needs skillc 0.5", "opened"),
-        ("`precision` needs skillc 0.5", "precision"),
     ]
     assert [what for what, _ in later(checked(root, "replies"))] == [
         "`judge` needs skillc 0.5",

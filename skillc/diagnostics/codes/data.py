@@ -79,6 +79,16 @@ _DECLARED = (
         program("metric close = f1(answer)", gate="candidate.close >= incumbent.close"),
     ),
     Code(
+        410,
+        "`opened` of a skill that is always read",
+        "With `load = always`, the default, the target reads the whole skill at once, so it opens nothing. Write `load "
+        "= on_demand`: then it reads names and descriptions, and opens the skills that it needs.",
+        program("metric used = opened(answer_trivia)", gate="candidate.used >= 50%"),
+        program("metric used = opened(answer_trivia)", gate="candidate.used >= 50%").replace(
+            _RULES, f"load = on_demand; {_RULES}"
+        ),
+    ),
+    Code(
         411,
         "text longer than its limit",
         "The initial text of a section exceeds its limit, and every edit would too. Raise the limit or shorten it.",
@@ -232,6 +242,11 @@ def _role(text: str) -> str:
     return _program().replace('frozen section role = "You route."', f'frozen section role = "{text}"')
 
 
+def _triggered(word: str) -> str:
+    gate = f'gate narrow = precision(opened(route), mentions(ticket, "{word}") == 1) >= 90%\n'
+    return _program(gate).replace("frozen section", "load = on_demand; frozen section")
+
+
 _FOUND_IN_EXAMPLES = (
     _on_data(
         430,
@@ -312,6 +327,16 @@ _FOUND_IN_EXAMPLES = (
         "Notes on duplicate rows, which count once, on examples in no split, and on inputs with two answers.",
         files=_files(train=(*_TRAIN, _TRAIN[0])),
         fixed_files=_files(),
+    ),
+    _on_data(
+        440,
+        "condition that nothing decides",
+        "`precision` and `recall` compare where a skill is opened with where it should be. If the condition holds for "
+        "all examples of a split, opening the skill everywhere has a precision of 100 %; if it holds for none, there "
+        "is nothing to recall. Neither says anything about a description, so a compile stops here. Add near misses: "
+        "examples that look like those of the skill and belong to another one, or examples of the skill.",
+        _triggered("parcel"),
+        _triggered("invoice"),
     ),
     _on_data(
         520,

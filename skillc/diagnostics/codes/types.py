@@ -145,6 +145,14 @@ CODES: tuple[Code, ...] = (
         program().replace('target    = "rulebook/v1"', 'target    = "rulebook/v1" { stop = "high" }'),
     ),
     Code(
+        319,
+        "condition that depends on the rollout",
+        "`precision(metric, condition)` and `recall(metric, condition)` compare what a rollout does with what it "
+        "should do. The latter is a property of the example: a field of the data or an input, not an answer.",
+        program(gate='precision(contains(answer), answer == "Lima") >= 90%'),
+        program(gate='precision(contains(answer), topic == "places") >= 90%'),
+    ),
+    Code(
         321,
         "reward of a rollout without one",
         "`reward()` is the score that an environment gives a rollout, and this kind of rollout has no environment. "

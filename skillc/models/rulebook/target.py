@@ -17,8 +17,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile
 
+from skillc.document.offer import OPEN
 from skillc.json_values import parse_json
 from skillc.models.rulebook.copying import CopyRule, copied_texts, number_of, read_copy_rules
+from skillc.models.rulebook.opening import opened_in, read_offer, skill_to_open
 from skillc.models.rulebook.sentences import (
     FUNCTION_WORDS,
     DecisionRule,
@@ -235,11 +237,22 @@ def answer_target(messages: Messages, *, noise: float, seed: int, sample: object
     """Return the reply to a program's prompt; `noise` is the probability of a wrong label."""
     form = read_form("\n\n".join(texts(messages, "system")))
     users = texts(messages, "user")
-    inputs = read_inputs(form, users[-1] if users else "")
+    offered = read_offer(form.skill)
+    opened = opened_in(users) if offered else {}
+    # The messages after the first of a conversation are the texts of skills.
+    asked = users[:1] if offered else users[-1:]
+    inputs = read_inputs(form, asked[0] if asked else "")
     normals = {name: normal(value) for name, value in inputs.items()}
-    skill = read_skill(form.skill, form.inputs)
+    skill = read_skill("\n\n".join([form.skill, *opened.values()]), form.inputs)
     values: dict[str, str] = {}
+    if offered and any(output.name == OPEN for output in form.outputs):
+        opens = skill_to_open(offered, opened, inputs)
+        if opens:
+            return write_answer(form, {output.name: opens if output.name == OPEN else "" for output in form.outputs})
+        values[OPEN] = ""
     for output in form.outputs:
+        if output.name in values:
+            continue
         if output.name in _REASONING and not output.labels and len(form.outputs) > 1:
             values[output.name] = _reasoning(skill, normals, form)
             continue

@@ -103,7 +103,9 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: Text
         return found.trajectory.cost if found is not None and found.measured else None
 
     def split(examples: Sequence[Example], samples: int) -> SplitEvidence:
-        return SplitEvidence(tuple(examples), samples, lookup, ranges, price, engine.max_rollout_cost)
+        return SplitEvidence(
+            tuple(examples), samples, lookup, ranges, price, engine.max_rollout_cost, engine.rollouts.holds
+        )
 
     return Evidence(
         validation=split(engine.dataset.validation, plan.optimize.samples),
