@@ -121,6 +121,7 @@ class AgentRollout(RolloutKind):
         needs_address: whether the agent is told its model's address.
     """
 
+    opens = True
     executable: ClassVar[str] = ""
     needs_address: ClassVar[bool] = True
 
