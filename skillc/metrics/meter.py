@@ -114,7 +114,7 @@ class Meter:
     def reads_trajectory(self) -> bool:
         """Whether the goal depends on more than the answer of a rollout."""
         terms = (part for metric in self._read_by_goal for part in walk(metric.term))
-        return any(isinstance(part, CallTerm) and part.function in TRAJECTORY for part in terms)
+        return any(isinstance(part, CallTerm) and part.function in (*TRAJECTORY, OPENED) for part in terms)
 
     def holds(self, condition: Term, example: Example) -> bool:
         """Return whether a condition on the data holds for an example, whatever a rollout does.

@@ -72,10 +72,8 @@ class OneTurn(RolloutKind):
         """Run one example whose target opens skills by itself."""
         plan, task = self.site.plan, as_read(self.site.plan.task)
         conversation = self._conversation(skill, offered)
-        given = {
-            self._names[name]: value
-            for name, value in target_inputs(task, example.inputs, self.site.root, current_scope().images).items()
-        }
+        read = target_inputs(task, example.inputs, self.site.root, current_scope().images)
+        given = {self._names[name]: value for name, value in read.items()}
         talk = await conversation.run(self.site.client, self.site.role, given)
         try:
             fields = conversation.fields(talk.reply)
