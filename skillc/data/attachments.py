@@ -6,6 +6,7 @@ import codecs
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from filecmp import cmp
 from functools import lru_cache
 from os.path import commonpath
 from pathlib import Path, PurePosixPath
@@ -199,11 +200,13 @@ def fill_workspace(attached: Attachments, folder: Path) -> None:
     """Copy the files of an example into a workspace; later changes there leave the data as it is.
 
     Raises:
-        SkillcError: a file cannot be copied, or the workspace has one of this name.
+        SkillcError: a file cannot be copied, or the workspace has another one of this name.
     """
     for name, source in attached.files.items():
         place = folder / name
         try:
+            if place.is_file() and not place.is_symlink() and cmp(source, place, shallow=False):
+                continue
             place.parent.mkdir(parents=True, exist_ok=True)
             with source.open("rb") as read, place.open("xb") as write:
                 copyfileobj(read, write)

@@ -212,6 +212,7 @@ def test_a_workspace_has_the_files_of_an_example_below_what_they_share(tmp_path:
     }
     assert found.example.inputs == {"files": ["a.csv", "more/b.csv"], "question": "why?"}
     fill_workspace(found, tmp_path / "work")
+    fill_workspace(found, tmp_path / "work")
     (tmp_path / "work/a.csv").write_text("changed")
     assert (tmp_path / "data/books/7/a.csv").read_text() == "books/7/a.csv"
     assert (tmp_path / "work/more/b.csv").read_text() == "books/7/more/b.csv"

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from skillc.data.attachments import attachments, fill_workspace
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
 from skillc.language.commands import fill_placeholders, placeholders
@@ -189,12 +190,17 @@ class AgentRollout(RolloutKind):
         self, place: Path, skill: Skill | None, example: Example, model: AgentModel, account: Outside
     ) -> Trajectory:
         try:
+            attached = attachments(self.site.plan, example, self.site.root)
             workspace = Workspace.make(place, self.sandbox, self._files_of(example))
+            fill_workspace(attached, workspace.folder)
+        except SkillcError:
+            account.usages = ()
+            raise
         except OSError as problem:
             account.usages = ()
             raise SkillcError(f"{self.what}: the files of example `{example.id}` cannot be copied: {problem}") from None
         always = self.site.plan.skill.load == "always"
-        job = Job(self._prompt(example), skill, always, model, workspace, self.settings.limits.time)
+        job = Job(self._prompt(attached.example), skill, always, model, workspace, self.settings.limits.time)
         launch = self.launch(job)
         before = workspace.digests()
         hosts = [*([model.host] if model.host else []), *self.settings.hosts]
