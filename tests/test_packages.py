@@ -15,7 +15,20 @@ LEAVES = {
 }
 ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),
-    *("store", "sandbox", "models", "metrics", "program", "tasks", "optimize", "lint", "frontend", "run", "artifacts"),
+    *(
+        "store",
+        "sandbox",
+        "models",
+        "metrics",
+        "tools",
+        "program",
+        "tasks",
+        "optimize",
+        "lint",
+        "frontend",
+        "run",
+        "artifacts",
+    ),
     *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "code_pages", "importer", "pygments_lexer"),
     *("lsp", "cli"),
 )

@@ -27,6 +27,7 @@ class Form:
         words: the choices of a `word`.
         name: the function of a `call`.
         arguments: forms of the positional arguments of a `call`; `many` lets the last one repeat.
+        options: named arguments of a `call`, all optional.
         items: forms of the elements of a `list`.
         block: settings of the block after the value; None if no block may follow.
         passes: whether that block passes on settings of other names, with literals as values.
@@ -42,6 +43,7 @@ class Form:
     name: str = ""
     arguments: tuple[Form, ...] = ()
     many: bool = False
+    options: tuple[SettingKind, ...] = ()
     items: tuple[Form, ...] = ()
     block: tuple[SettingKind, ...] | None = None
     passes: bool = False

@@ -88,9 +88,29 @@ _INPUT_SETTINGS = (
 )
 
 _PYTHON = Form("call", name="python", arguments=(TEXT,))
+_MCP = Form(
+    "call",
+    name="mcp",
+    arguments=(TEXT,),
+    options=(
+        SettingKind("key", (ENV,), "the environment variable with the token for an address"),
+        SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables for a command"),
+    ),
+)
 _REACT_SETTINGS = (
-    SettingKind("tools", (Form("list", items=(_PYTHON,)),), "functions that the agent may call"),
-    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout"),
+    SettingKind(
+        "tools",
+        (Form("list", items=(_PYTHON, _MCP)),),
+        "what the agent may call: functions, and the tools of MCP servers",
+    ),
+    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=10),
+    SettingKind("timeout", (TIME,), "time limit of one call of a tool", default=Fraction(60)),
+    SettingKind(
+        "result",
+        (amount("tokens", low=1, whole=True),),
+        "limit of tokens of what a tool returns; a longer result is cut in its middle",
+        default=2000,
+    ),
 )
 _REACT = Form("word", words=("react",), block=_REACT_SETTINGS)
 _SANDBOX = Form(

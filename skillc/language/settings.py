@@ -170,11 +170,8 @@ class SettingReader:
         return self._errors.add("SK314", node.span, f"`{name}` needs a unit", f"write `{right}`", fix=fix)
 
     def _call(self, form: Form, node: nodes.Call) -> Invocation:
-        given = node.arguments
-        for argument in given:
-            if argument.name is not None:
-                message = f"`{form.name}` takes no option `{argument.name.text}`"
-                raise self._errors.add("SK310", argument.span, message, f"write {form.describe()}")
+        given = [argument for argument in node.arguments if argument.name is None]
+        options = self._options(form, node)
         wanted = len(form.arguments)
         if len(given) < wanted or (len(given) > wanted and not form.many):
             takes = counted(wanted, "argument")
@@ -184,7 +181,22 @@ class SettingReader:
         values = tuple(
             self._value(form.name, (each,), argument.value)[0] for each, argument in zip(forms, given, strict=True)
         )
-        return Invocation(form.name, values)
+        return Invocation(form.name, values, options)
+
+    def _options(self, form: Form, node: nodes.Call) -> tuple[tuple[str, Value], ...]:
+        """The named arguments of a call, by name."""
+        known = {option.name: option for option in form.options}
+        found: dict[str, Value] = {}
+        for argument in node.arguments:
+            if argument.name is None:
+                continue
+            name = argument.name.text
+            if name not in known or name in found:
+                message = f"`{form.name}` takes no option `{name}`" if name not in known else f"`{name}` is given twice"
+                hint = spelling_hint(name, known) or f"write {form.describe()}"
+                raise self._errors.add("SK310", argument.span, message, hint)
+            found[name] = self._value(name, known[name].forms, argument.value)[0]
+        return tuple(sorted(found.items()))
 
     def _ratio(self, name: str, node: nodes.Ratio) -> Shares:
         parts: list[Amount] = []

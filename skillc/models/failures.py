@@ -134,6 +134,11 @@ def find_failure(problem: BaseException) -> CallFailed | SkillcError | None:
     return None
 
 
+def is_too_long(failure: Exception) -> bool:
+    """Whether a prompt did not fit the model."""
+    return isinstance(failure, PermanentFailure) and failure.hint == FIXES["too long"]
+
+
 def scrub(text: str, hide: Redactor) -> str:
     """Redact the given secrets and everything that looks like one; return at most 500 characters."""
     return cut(_SECRET.sub("***", hide.message(text)), 500)

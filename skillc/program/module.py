@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Literal, Optional
@@ -98,7 +99,8 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
 
     The model receives `instructions`, from `names.instructions`; `fallback` answers if DSPy has no LM configured. Paths
     in inputs are relative to `root`, by default the current folder. With `by_reference`, which only LMs of a client
-    support, prompts have short data URIs until they are sent.
+    support, prompts have short data URIs until they are sent. `predictor` makes the predictor of a signature; by default
+    it is that of the task's kind of rollout.
 
     Raises:
         SkillcError: this version does not compile the task's kind of rollout.
@@ -113,34 +115,37 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         *,
         root: Path | None = None,
         by_reference: bool = False,
+        predictor: Callable[[type[dspy.Signature]], Any] | None = None,
     ) -> None:
         super().__init__()
         self._fallback = fallback
         self._names = field_names(task)
         self._task, self._root, self._by_reference = task, root, by_reference
         self._renamed = {new: old for old, new in self._names.items() if new != old}
-        self.answer = _PREDICTORS[kind_of(task)](signature_of(as_read(task), name, instructions))
+        self.answer = (predictor or _PREDICTORS[kind_of(task)])(signature_of(as_read(task), name, instructions))
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Answer one example."""
         with self._context():
-            return self._outputs(self.answer(**self._inputs(inputs)))
+            return self.outputs_of(self.answer(**self.inputs_of(inputs)))
 
     async def aforward(self, **inputs: Any) -> dspy.Prediction:
         """Answer one example asynchronously."""
         with self._context():
-            return self._outputs(await self.answer.acall(**self._inputs(inputs)))
+            return self.outputs_of(await self.answer.acall(**self.inputs_of(inputs)))
 
     def _context(self) -> AbstractContextManager[Any]:
         settings = self._fallback.settings(self.predictors()[0].lm) if self._fallback is not None else {}
         return dspy.context(**settings) if settings else nullcontext()
 
-    def _inputs(self, inputs: dict[str, Any]) -> dict[str, Any]:
+    def inputs_of(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return inputs by the names of the signature, as the model reads them."""
         images = current_scope().images if self._by_reference else None
         read = target_inputs(self._task, inputs, self._root or Path(), images)
         return {self._names.get(name, name): value for name, value in read.items()}
 
-    def _outputs(self, prediction: dspy.Prediction) -> dspy.Prediction:
+    def outputs_of(self, prediction: dspy.Prediction) -> dspy.Prediction:
+        """Return a prediction by the names of the task."""
         if not self._renamed:
             return prediction
         return dspy.Prediction(**{self._renamed.get(name, name): value for name, value in prediction.items()})

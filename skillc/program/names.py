@@ -14,13 +14,18 @@ from skillc.text import listed
 _LONGEST = 40
 # Other names of the emitted module.
 _IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program"})
+# Fields that a kind of rollout adds to the signature.
+_OF_KIND = {
+    "chain_of_thought": frozenset({"reasoning"}),
+    "react": frozenset({"reasoning", "trajectory", "next_thought", "next_tool_name", "next_tool_args", "max_iters"}),
+}
 # Keyword arguments of `dspy.Predict`, and the marker that ends a reply.
 _TAKEN = frozenset({"signature", "new_signature", "demos", "config", "lm", "prediction", "completed", "self"})
 
 
 def field_names(task: TaskPlan) -> dict[str, str]:
     """Return the signature field of each input and output: its name, changed only if it is reserved."""
-    reserved = _reserved() | ({"reasoning"} if task.rollout.kind == "chain_of_thought" else frozenset())
+    reserved = _reserved() | _OF_KIND.get(task.rollout.kind, frozenset())
     names: dict[str, str] = {}
     used = {field.name for field in (*task.inputs, *task.outputs)}
     for field in (*task.inputs, *task.outputs):

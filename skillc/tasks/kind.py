@@ -152,6 +152,7 @@ _MODULES: Mapping[str, str] = {
     "python": "skillc.tasks.function",
     "command": "skillc.tasks.agents.command",
     "environment": "skillc.tasks.environments.play",
+    "react": "skillc.tasks.react",
 }
 PLUGIN = "plugin"
 """`rollout = plugin("name") { ... }` is a kind of another package."""

@@ -64,7 +64,7 @@ class OneTurn(RolloutKind):
         except AdapterParseError as raised:
             if find_failure(raised) is not None:
                 raise
-            return one_turn(last_reply(current_scope().completions), problem=_unreadable(raised))
+            return one_turn(last_reply(current_scope().completions), problem=unreadable(raised))
         values, problem = values_of(prediction, self.site.plan)
         return one_turn(last_reply(current_scope().completions), values, problem=problem)
 
@@ -141,8 +141,8 @@ def _finite(value: Any) -> bool:
     return not isinstance(value, list | tuple) or all(_finite(item) for item in value)
 
 
-def _unreadable(raised: AdapterParseError) -> str:
-    """Describe on one line the missing or wrong output."""
+def unreadable(raised: AdapterParseError) -> str:
+    """Describe on one line the missing or wrong field of a reply."""
     outputs = list(raised.signature.output_fields)
     parsed = raised.parsed_result
     if isinstance(parsed, dict):

@@ -1,0 +1,192 @@
+"""Rollouts of an agent that calls tools: `rollout = react { tools = [...] }`.
+
+The prompts are those of `dspy.ReAct`, which the emitted module uses: in each turn the model writes a thought, the name
+of a tool and its arguments, as fields of a text; at the end, or at the limit of turns, one more call reads the answer
+from the trajectory. So every model can play it, and every call is cached and charged like any other. The loop is here,
+because it must tell a tool that failed from a tool server that is down, and record the steps.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+from pydantic_core import to_jsonable_python
+
+from skillc.json_values import JsonObject
+from skillc.language.kinds import default_of
+from skillc.models.calls import well_formed
+from skillc.models.dspy_lm import current_scope, make_lm
+from skillc.models.failures import find_failure, is_too_long
+from skillc.outcomes import Example
+from skillc.plan.schema import Plan
+from skillc.program.module import SkillModule
+from skillc.program.names import as_read, instructions
+from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, last_reply, rollout_kind, skill_text
+from skillc.tasks.predict import unreadable, values_of
+from skillc.tools.tool import Tool, ToolLimits, ToolServerDown, call_tool
+from skillc.tools.toolbox import Toolbox, tools_source
+from skillc.trajectories.trajectory import Message, Observation, Outcome, Step, ToolCall, Trajectory
+
+FINISH = "finish"
+"""The tool by which `dspy.ReAct` ends; no call of it is a step."""
+_MODULES_KEPT = 64
+_KEYS_A_TURN = 4
+_ATTEMPTS = 3
+
+
+@rollout_kind("react")
+class ReactRollout(RolloutKind):
+    """An agent with tools. Rollouts share the tools' servers, and those of one skill text a module."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        settings = site.settings
+        self._turns = int(_setting(settings, "turns"))
+        self._limits = ToolLimits(float(_setting(settings, "timeout")), int(_setting(settings, "result")))
+        self._toolbox = Toolbox(_declared(site.plan), site.root)
+        self._context = {
+            "lm": make_lm(site.client, site.role),
+            "adapter": dspy.ChatAdapter(use_json_adapter_fallback=False),
+            "disable_history": True,
+            "warn_on_type_mismatch": False,
+            "track_usage": False,
+        }
+        self._modules: OrderedDict[str | None, SkillModule] = OrderedDict()
+
+    @classmethod
+    def source(cls, plan: Plan, root: Path) -> str:
+        """As `RolloutKind.source`: the digests of the functions among the tools."""
+        return tools_source(_declared(plan), root)
+
+    async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
+        """As `RolloutKind.run`; an unreadable reply is the problem of the trajectory.
+
+        Raises:
+            RolloutFailed: a tool server is down.
+        """
+        with dspy.context(**self._context):
+            return await _Episode(
+                self._module(skill_text(skill)), self._toolbox.tools, self._limits, self.site.plan
+            ).play(dict(example.inputs), self._turns)
+
+    async def close(self) -> None:
+        """As `RolloutKind.close`."""
+        await self._toolbox.close()
+
+    def _module(self, text: str | None) -> SkillModule:
+        module = self._modules.get(text)
+        if module is None:
+            task = as_read(self.site.plan.task)
+            tools = [dspy_tool(tool) for tool in self._toolbox.tools.values()]
+            module = SkillModule(
+                task,
+                self.site.plan.skill.name,
+                instructions(task, text),
+                root=self.site.root,
+                predictor=lambda signature: dspy.ReAct(signature, tools=tools, max_iters=self._turns),
+            )
+            self._modules[text] = module
+            if len(self._modules) > _MODULES_KEPT:
+                self._modules.popitem(last=False)
+        self._modules.move_to_end(text)
+        return module
+
+
+class _Episode:
+    """One rollout: the steps so far, and the trajectory as the model reads it."""
+
+    def __init__(self, module: SkillModule, tools: Mapping[str, Tool], limits: ToolLimits, plan: Plan) -> None:
+        self._module = module
+        self._agent = module.answer
+        self._tools = tools
+        self._limits = limits
+        self._plan = plan
+        self._steps: list[Step] = []
+        self._seen: dict[str, Any] = {}
+
+    async def play(self, example: Mapping[str, Any], most: int) -> Trajectory:
+        inputs = self._module.inputs_of(example)
+        turns, outcome = 0, "turns"
+        try:
+            while turns < most and outcome == "turns":
+                turns += 1
+                chosen = await self._ask(self._agent.react, inputs)
+                outcome = "finished" if await self._act(turns - 1, chosen) else "turns"
+            answer = await self._ask(self._agent.extract, inputs)
+        except AdapterParseError as raised:
+            if find_failure(raised) is not None:
+                raise
+            return self._ended("failed", turns, problem=unreadable(raised))
+        except _TooLong:
+            problem = "the trajectory no longer fits the model, although its first steps were left out"
+            return self._ended("failed", turns, problem=problem)
+        values, problem = values_of(self._module.outputs_of(answer), self._plan)
+        return self._ended(outcome, turns, values, problem)
+
+    def _ended(
+        self, outcome: Outcome, turns: int, answer: JsonObject | None = None, problem: str | None = None
+    ) -> Trajectory:
+        reply = Message(last_reply(current_scope().completions))
+        return Trajectory((*self._steps, reply), answer, problem, outcome=outcome, turns=turns)
+
+    async def _act(self, turn: int, chosen: dspy.Prediction) -> bool:
+        """Call the chosen tool and record it; return True if the agent has finished."""
+        name, arguments = chosen.next_tool_name, to_jsonable_python(chosen.next_tool_args, inf_nan_mode="strings")
+        self._steps.append(Message(chosen.next_thought or ""))
+        if name == FINISH:
+            seen = Observation("Completed.")
+        else:
+            try:
+                seen = await call_tool(self._tools[name], arguments, self._limits)
+            except ToolServerDown as problem:
+                raise RolloutFailed("tool", str(problem)) from problem
+            seen = Observation(well_formed(seen.text), seen.failed)
+            self._steps += [ToolCall(name, arguments), seen]
+        self._seen[f"thought_{turn}"] = chosen.next_thought
+        self._seen[f"tool_name_{turn}"] = name
+        self._seen[f"tool_args_{turn}"] = chosen.next_tool_args
+        self._seen[f"observation_{turn}"] = seen.text
+        return bool(name == FINISH)
+
+    async def _ask(self, predictor: Any, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Call the model; like `dspy.ReAct`, leave out the first turns of a trajectory that is too long for it."""
+        seen = dict(self._seen)
+        for _ in range(_ATTEMPTS):
+            try:
+                return await predictor.acall(**inputs, trajectory=self._agent._format_trajectory(seen))
+            except Exception as raised:
+                failure = find_failure(raised)
+                if failure is None or not is_too_long(failure) or not seen:
+                    raise
+                if len(seen) <= _KEYS_A_TURN:
+                    raise _TooLong from raised
+                for key in list(seen)[:_KEYS_A_TURN]:
+                    del seen[key]
+        raise _TooLong
+
+
+class _TooLong(Exception):  # noqa: N818
+    """No part of the trajectory fits the model."""
+
+
+def dspy_tool(tool: Tool) -> dspy.Tool:
+    """Return a tool as `dspy.ReAct` describes it to the model."""
+
+    def never(**arguments: Any) -> None:
+        raise AssertionError("the episode calls the tools")
+
+    return dspy.Tool(never, name=tool.name, desc=tool.about, args=dict(tool.arguments), arg_types={})
+
+
+def _declared(plan: Plan) -> list[Any]:
+    declared = plan.task.rollout.settings.get("tools", [])
+    return declared if isinstance(declared, list) else []
+
+
+def _setting(settings: Mapping[str, Any], name: str) -> Any:
+    return settings.get(name, default_of("task", "rollout", name))

@@ -1,0 +1,108 @@
+"""The texts of a tool in a docstring: what it does, and what each argument means.
+
+It reads the sections of Google (`Args:`) and NumPy (`Parameters` underlined), and the fields of Sphinx (`:param x:`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+_ARGUMENTS = frozenset({"args", "arguments", "parameters", "params"})
+# Sections that say nothing to an agent that is choosing a tool, or repeat the schema.
+_SECTIONS = _ARGUMENTS | {"returns", "return", "yields", "raises", "example", "examples", "note", "notes", "attributes"}
+_GOOGLE = re.compile(r"^(\w+):\s*$")
+_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:(?:\s+|$)(.*)$")
+_NUMPY_ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?::.*)?$")
+_SPHINX = re.compile(r"^:(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?(\w+):\s*(.*)$")
+_SPHINX_FIELD = re.compile(r"^:\w+[^:]*:")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTexts:
+    """What a docstring says: the text before its sections, and the text of each argument."""
+
+    about: str = ""
+    arguments: dict[str, str] = field(default_factory=dict)
+
+
+def read_docstring(docstring: str | None) -> ToolTexts:
+    """Read a docstring; its examples, results and errors are left out."""
+    lines = inspect.cleandoc(docstring or "").splitlines()
+    about: list[str] = []
+    arguments: dict[str, str] = {}
+    section, body = "", list[str]()
+    for i, line in enumerate(lines):
+        name = _section(lines, i)
+        if name:
+            arguments |= _items(section, body)
+            section, body = name, []
+        elif section:
+            body.append(line)
+        else:
+            about.append(line)
+    arguments |= _items(section, body)
+    sphinx, rest = _fields(about)
+    return ToolTexts(_paragraphs(rest), {**sphinx, **arguments})
+
+
+def _section(lines: Sequence[str], i: int) -> str:
+    """Return the name of the section that begins at a line, else an empty text."""
+    found = _GOOGLE.match(lines[i])
+    name = found[1].lower() if found else ""
+    if not name and i + 1 < len(lines) and lines[i].strip() and set(lines[i + 1].strip()) == {"-"}:
+        name = lines[i].strip().lower()
+    return name if name in _SECTIONS else ""
+
+
+def _items(section: str, body: Sequence[str]) -> dict[str, str]:
+    """Return the text of each argument in a section."""
+    if section not in _ARGUMENTS:
+        return {}
+    lines = [line for line in body if line.strip() and set(line.strip()) != {"-"}]
+    if not lines:
+        return {}
+    underlined = any(line.strip() and set(line.strip()) == {"-"} for line in body)
+    indent = min(len(line) - len(line.lstrip()) for line in lines)
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        head = (_NUMPY_ITEM if underlined else _ITEM).match(line[indent:])
+        if head:
+            name = head[1]
+            found[name] = [] if underlined else [head[2]]
+        elif name:
+            found[name].append(line.strip())
+    return {name: " ".join(" ".join(texts).split()) for name, texts in found.items()}
+
+
+def _fields(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the arguments that Sphinx fields describe, and the lines before the first field."""
+    arguments: dict[str, str] = {}
+    rest: list[str] = []
+    name, within = "", False
+    for line in lines:
+        found = _SPHINX.match(line)
+        if found:
+            name, within = found[1], True
+            arguments[name] = found[2]
+        elif _SPHINX_FIELD.match(line):
+            name, within = "", True
+        elif not within:
+            rest.append(line)
+        elif name and line.strip():
+            arguments[name] = f"{arguments[name]} {line.strip()}".strip()
+    return arguments, rest
+
+
+def _paragraphs(lines: Sequence[str]) -> str:
+    """Join the lines of each paragraph."""
+    return "\n".join(_joined(lines))
+
+
+def _joined(lines: Sequence[str]) -> Iterator[str]:
+    for paragraph in "\n".join(lines).split("\n\n"):
+        if text := " ".join(paragraph.split()):
+            yield text
