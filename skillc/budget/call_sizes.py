@@ -23,7 +23,7 @@ from skillc.budget.steps import (
 )
 from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS
+from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges, simulated_users
 from skillc.plan.schema import Plan, PricePlan
@@ -41,6 +41,9 @@ _A_DECISION = 60
 _A_TRAJECTORY = 100
 _A_VERDICT = 150
 _A_TURN = 60
+# A tool's texts, and a turn with its result.
+_A_TOOL = 120
+_A_STEP = 150
 # Limits in tokens: the optimizer's memory, the rejected-edit buffer, and the effects of the last candidates.
 MEMORY_LIMIT = 2_000
 REJECTED_LIMIT = 4_000
@@ -110,14 +113,15 @@ class CallSizer:
         rollout, price = self._plan.task.rollout, self._prices.get("target")
         turns = _turns(self._plan) + reads.openings
         about = -(-turns // 2) + (1 if reads.openings else 0)
-        history, most_history = self._history(turns)
+        least = 2 if rollout.kind == "react" else 1
+        history, most_history = self._history(turns) if rollout.kind != "react" else _seen(self._plan)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
         given, most_given = inputs.mean + self._sizes.images.mean, inputs.most + self._sizes.images.most
         answered = SpendBound(
             one_call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
             one_call(_AROUND_ROLLOUT + middle + given + history, min(reply, model.max_reply), price),
             one_call(_AROUND_ROLLOUT + high + most_given + most_history, model.max_reply, price),
-        ).times(1, min(about, turns), turns)
+        ).times(least, min(max(about, least), turns), turns)
         for role in simulated_users(self._plan):
             answered += self._talked(role, turns)
         for role in judges(self._plan):
@@ -250,11 +254,25 @@ def most_calls(plan: Plan) -> int:
     return _turns(plan) + _reads(plan, 0, 0, 0).openings
 
 
+def _seen(plan: Plan) -> tuple[int, int]:
+    """Tokens of tools and earlier turns in a call of an agent, about and at most, as a mean over its calls."""
+    rollout = plan.task.rollout
+    if rollout.kind != "react":
+        return 0, 0
+    tools, turns = rollout.settings.get("tools"), _turns(plan)
+    texts = (len(tools) if isinstance(tools, list) else 0) * _A_TOOL
+    result = rollout.settings.get("result", default_of("task", "rollout", "result"))
+    step = int(str(result)) + plan.models["target"].max_reply
+    return texts + turns // 4 * _A_STEP, 4 * texts + turns * step // 2
+
+
 def _turns(plan: Plan) -> int:
-    """The most model calls of one rollout."""
+    """The most model calls of one rollout; an agent with tools is asked for its answer after its last turn."""
     rollout = plan.task.rollout
     if rollout.kind == "environment":
         return _environment(plan, "turns")
+    if rollout.kind == "react":
+        return int(str(rollout.settings.get("turns", default_of("task", "rollout", "turns")))) + 1
     for name in ("turns", "rounds"):
         turns = rollout.settings.get(name)
         if isinstance(turns, int) and turns > 0:
@@ -276,7 +294,7 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
     price = prices.get("target")
     if price is None:
         return None
-    most = _AROUND_ROLLOUT + _reads(plan, *_skill_tokens(plan)).high + sizes.inputs.most
+    most = _AROUND_ROLLOUT + _reads(plan, *_skill_tokens(plan)).high + sizes.inputs.most + _seen(plan)[1]
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     if cost is None:
         return None

@@ -114,6 +114,8 @@ def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
         return declared
     if kind in ONE_TURN:
         return Fraction(1)
+    if kind == "react":
+        return Fraction(default_of("task", "rollout", "turns"))
     return Fraction(ENVIRONMENT_DEFAULTS["turns"]) if kind == "environment" else None
 
 

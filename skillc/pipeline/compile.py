@@ -267,7 +267,7 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
         paths = free_paths(job.paths) if kept else job.paths
     if paths != job.paths and now is not None and now.looks != looks:
         write_lock(job.paths.lock, now.model_copy(update={"looks": looks}))
-    texts = artifact_texts(paths, plan, trained.state.best)
+    texts = artifact_texts(paths, plan, trained.state.best, run.session.tools)
     digests = written.begin(paths, texts)
     write_artifact(paths, texts)
     earlier = read_history(paths.history)

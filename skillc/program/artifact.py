@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,13 @@ from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
+from skillc.program.emitted_tools import emitted_tools
 from skillc.program.names import as_read, class_name, field_names
 
 if TYPE_CHECKING:
     from jinja2 import Template
+
+    from skillc.tools.tool import Tool
 
 
 def check_folder(paths: ArtifactPaths) -> None:
@@ -75,9 +78,9 @@ def write_attributes(paths: ArtifactPaths) -> None:
         raise SkillcError(f"`{place}` cannot be written: {problem.strerror}") from problem
 
 
-def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document) -> dict[Path, str]:
-    """Return the texts of SKILL.md and the module by path."""
-    return {paths.skill: to_skill_md(document), paths.module: module_source(plan, document)}
+def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document, tools: Sequence[Tool] = ()) -> dict[Path, str]:
+    """Return the texts of SKILL.md and the module by path; `tools` are those of an agent."""
+    return {paths.skill: to_skill_md(document), paths.module: module_source(plan, document, tools)}
 
 
 def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
@@ -95,11 +98,11 @@ def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
 
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
-_PREDICTORS = {"predict": "Predict", "chain_of_thought": "ChainOfThought"}
+_PREDICTORS = {"predict": "Predict", "chain_of_thought": "ChainOfThought", "react": "ReAct"}
 _INDENT = "    "
 
 
-def module_source(plan: Plan, document: Document) -> str:
+def module_source(plan: Plan, document: Document, tools: Sequence[Tool] = ()) -> str:
     """Return the module's formatted text, with every name and text of the program as a literal.
 
     It has the DSPy module of the task, or only the instructions if rollouts run through skillc: the kind is no DSPy
@@ -130,10 +133,21 @@ def module_source(plan: Plan, document: Document) -> str:
         **reads,
         call_sync=_outputs(f"self.answer({given})", names),
         call_async=_outputs(f"await self.answer.acall({given})", names),
-        predictor=_PREDICTORS.get(task.rollout.kind) if plan.skill.load == "always" else None,
+        predictor=_predictor(plan, tools),
         rollout=task.rollout.kind,
+        tools=emitted_tools(task, tools, literal),
         on_demand=plan.skill.load == "on_demand",
     )
+
+
+def _predictor(plan: Plan, tools: Sequence[Tool]) -> str | None:
+    """Return the DSPy module of the task; None if its rollouts run through skillc.
+
+    So does an agent whose tools are unknown here, as on a cluster.
+    """
+    kind = plan.task.rollout.kind
+    known = plan.skill.load == "always" and (bool(tools) or kind != "react")
+    return _PREDICTORS.get(kind) if known else None
 
 
 def _renamed(names: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from skillc.text import listed
 
 _LONGEST = 40
 # Other names of the emitted module.
-_IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program"})
+_IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program", "ValidationError"})
 # Fields that a kind of rollout adds to the signature.
 _OF_KIND = {
     "chain_of_thought": frozenset({"reasoning"}),

@@ -38,6 +38,7 @@ from skillc.run.stop import Stop
 from skillc.store import RunStore
 from skillc.tasks.kind import find_kind
 from skillc.tasks.runner import RolloutRunner
+from skillc.tools.tool import Tool
 
 
 class RunRecord:
@@ -215,6 +216,11 @@ class Session:
         runner = RolloutRunner(self.plan, self.client, role=role, root=meter.root)
         self._runners.append(runner)
         return Rollouts(self.plan, runner, meter, self.watch, self._record)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of the task's agent."""
+        return next((runner.tools for runner in self._runners), ())
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:

@@ -21,6 +21,7 @@ from skillc.models.client import Client
 from skillc.outcomes import Example, UnmeasuredKind
 from skillc.plan.schema import Plan
 from skillc.text import listed
+from skillc.tools.tool import Tool
 from skillc.trajectories.trajectory import Trajectory
 
 
@@ -100,6 +101,7 @@ class RolloutKind(ABC):
     Attributes:
         slots: the most rollouts at once; None for any number.
         opens: whether its targets can open skills by themselves, those of `site.offered`.
+        tools: those of an agent, by which the emitted module runs without skillc.
 
     Raises:
         SkillcError: a setting is wrong, or this machine lacks what the kind needs.
@@ -107,6 +109,7 @@ class RolloutKind(ABC):
 
     slots: int | None = None
     opens: bool = False
+    tools: tuple[Tool, ...] = ()
 
     def __init__(self, site: Site) -> None:
         self.site = site

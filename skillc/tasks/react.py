@@ -49,6 +49,7 @@ class ReactRollout(RolloutKind):
         self._turns = int(_setting(settings, "turns"))
         self._limits = ToolLimits(float(_setting(settings, "timeout")), int(_setting(settings, "result")))
         self._toolbox = Toolbox(_declared(site.plan), site.root)
+        self.tools = tuple(self._toolbox.tools.values())
         self._context = {
             "lm": make_lm(site.client, site.role),
             "adapter": dspy.ChatAdapter(use_json_adapter_fallback=False),
@@ -88,6 +89,7 @@ class ReactRollout(RolloutKind):
                 self.site.plan.skill.name,
                 instructions(task, text),
                 root=self.site.root,
+                by_reference=True,
                 predictor=lambda signature: dspy.ReAct(signature, tools=tools, max_iters=self._turns),
             )
             self._modules[text] = module
@@ -111,12 +113,11 @@ class _Episode:
 
     async def play(self, example: Mapping[str, Any], most: int) -> Trajectory:
         inputs = self._module.inputs_of(example)
-        turns, outcome = 0, "turns"
+        turns, finished = 0, False
         try:
-            while turns < most and outcome == "turns":
+            while turns < most and not finished:
                 turns += 1
-                chosen = await self._ask(self._agent.react, inputs)
-                outcome = "finished" if await self._act(turns - 1, chosen) else "turns"
+                finished = await self._act(turns - 1, await self._ask(self._agent.react, inputs))
             answer = await self._ask(self._agent.extract, inputs)
         except AdapterParseError as raised:
             if find_failure(raised) is not None:
@@ -125,8 +126,8 @@ class _Episode:
         except _TooLong:
             problem = "the trajectory no longer fits the model, although its first steps were left out"
             return self._ended("failed", turns, problem=problem)
-        values, problem = values_of(self._module.outputs_of(answer), self._plan)
-        return self._ended(outcome, turns, values, problem)
+        values, wrong = values_of(self._module.outputs_of(answer), self._plan)
+        return self._ended("finished" if finished else "turns", turns, values, wrong)
 
     def _ended(
         self, outcome: Outcome, turns: int, answer: JsonObject | None = None, problem: str | None = None

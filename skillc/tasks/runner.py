@@ -20,6 +20,7 @@ from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
 from skillc.redaction import NOTHING, Redactor
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, find_kind
+from skillc.tools.tool import Tool
 from skillc.trajectories.trajectory import Trajectory, redacted
 
 _UNMEASURED_BY: dict[str, UnmeasuredKind] = {
@@ -89,6 +90,11 @@ class RolloutRunner:
                     trajectory = redacted(trajectory, self._hide)
                 trajectory = replace(trajectory, seconds=round(time.monotonic() - start, 3))
                 return Rollout(with_usage(trajectory, inside.completions))
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of an agent."""
+        return self._kind.tools
 
     async def close(self) -> None:
         """End everything that rollouts have started."""

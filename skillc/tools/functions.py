@@ -19,8 +19,6 @@ from skillc.tools.docstrings import read_docstring
 from skillc.tools.tool import Tool, ToolFailed, ToolServerDown, as_result
 from skillc.user_code import ThreadExit, call_function, load_function, source_digest
 
-_LONGEST_ERROR = 500
-
 
 def function_tool(name: str, root: Path) -> Tool:
     """Return the tool of a function: its name, its docstring, and a schema of its annotations.
@@ -57,15 +55,15 @@ def function_tool(name: str, root: Path) -> Tool:
         except TimeoutError as problem:
             if limit.expired():
                 raise
-            raise ToolFailed(cut(f"TimeoutError: {problem}", _LONGEST_ERROR)) from problem
+            raise ToolFailed(_described(problem)) from problem
         except ConnectionError as problem:
             raise ToolServerDown(f"`{name}` raised {type(problem).__name__}: {problem}") from problem
         except Exception as raised:
             cause = raised.problem if isinstance(raised, ThreadExit) else raised
-            raise ToolFailed(cut(f"{type(cause).__name__}: {cause}", _LONGEST_ERROR)) from raised
+            raise ToolFailed(_described(cause)) from raised
 
     tool_name = name.rpartition(":")[2].rpartition(".")[2]
-    return Tool(tool_name, texts.about, arguments, required, call, f'python("{name}")')
+    return Tool(tool_name, texts.about, arguments, required, call, f'python("{name}")', name)
 
 
 def function_source(name: str, root: Path) -> str:
@@ -75,6 +73,10 @@ def function_source(name: str, root: Path) -> str:
         SkillcError: the function does not exist.
     """
     return source_digest(name, load_function(name, root, "tool"), root)
+
+
+def _described(problem: BaseException) -> str:
+    return " ".join(f"{type(problem).__name__}: {problem}".split())
 
 
 def _validated(adapters: Mapping[str, TypeAdapter[Any]], given: JsonObject) -> dict[str, Any]:
@@ -158,10 +160,11 @@ def plain_schema(schema: Any, definitions: Mapping[str, Any] | None = None, dept
         # A type that contains itself ends here.
         return {} if depth > _DEEPEST else plain_schema({**target, **rest}, known, depth + 1)
     properties = schema.get("properties")
+    named = properties if isinstance(properties, dict) else {}
     return {
         key: (
-            {name: plain_schema(each, known, depth) for name, each in value.items()}
-            if value is properties
+            {name: plain_schema(each, known, depth) for name, each in named.items()}
+            if key == "properties" and named
             else plain_schema(value, known, depth)
         )
         for key, value in schema.items()

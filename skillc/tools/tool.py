@@ -29,6 +29,7 @@ class Tool:
             what the agent reads as an error, `TimeoutError` at the limit, and `ToolServerDown` for what is no fault of
             the agent.
         origin: where it comes from, for messages: `python("shop:find_order")`.
+        function: `module:function` of a Python function, else empty.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Tool:
     required: tuple[str, ...]
     call: Callable[[JsonObject, float], Awaitable[str]]
     origin: str = ""
+    function: str = ""
 
 
 class ToolFailed(Exception):  # noqa: N818

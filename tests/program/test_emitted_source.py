@@ -212,3 +212,45 @@ def test_an_emitted_module_reads_files_as_the_compile_did(
         paths = [f"{i}.txt" for i in numbers]
         assert module["_inputs"]({"given": paths}) == target_inputs(task, {"given": paths}, Path())
     assert module["_inputs"]({"given": None}) == {"given": None}
+
+
+SHOP = '''
+def find_order(number: str, fields: list[str] = []) -> dict:
+    """Find an order.
+
+    Args:
+        number: the "number", such as A-1.
+        fields: what to return.
+    """
+    if number == "A-0":
+        raise KeyError("no such order")
+    return {"number": number, "state": "late"}
+'''
+
+
+def test_an_agents_module_shows_its_tools_and_reports_their_errors_as_the_compile_did(tmp_path, monkeypatch) -> None:
+    import asyncio
+
+    import dspy
+
+    from skillc.tasks.react import dspy_tool
+    from skillc.tools.functions import function_tool
+    from skillc.tools.tool import ToolLimits, call_tool
+
+    (tmp_path / "emitted_shop.py").write_text(SHOP)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    tool = function_tool("emitted_shop:find_order", tmp_path)
+    plan = plan_of()
+    rollout = RolloutPlan(kind="react", settings={"turns": 4, "result": 10})
+    plan = plan.model_copy(update={"task": plan.task.model_copy(update={"rollout": rollout})})
+    source = module_source(plan, document_of("route-tickets", "x", []), [tool])
+    for arguments in (("format", "--check", "--isolated"), ("check", "--isolated")):
+        assert not ruff(*arguments, text=source), source
+    namespace = evaluate(source)
+    program = namespace["program"]
+    compiled = dspy.ReAct(namespace["RouteTickets"], tools=[dspy_tool(tool)], max_iters=4)
+    assert program.answer.react.signature.instructions == compiled.react.signature.instructions
+    assert program.answer.max_iters == 4
+    for call in ({"number": "A-1"}, {"number": "A-0"}, {"number": 3}, {"nr": 3}, {"number": "x" * 99}):
+        seen = asyncio.run(call_tool(tool, call, ToolLimits(10, 10)))
+        assert program.answer.tools["find_order"](**call) == seen.text
