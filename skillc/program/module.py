@@ -99,8 +99,8 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
 
     The model receives `instructions`, from `names.instructions`; `fallback` answers if DSPy has no LM configured. Paths
     in inputs are relative to `root`, by default the current folder. With `by_reference`, which only LMs of a client
-    support, prompts have short data URIs until they are sent. `predictor` makes the predictor of a signature; by default
-    it is that of the task's kind of rollout.
+    support, prompts have short data URIs until they are sent. `predictor` makes the predictor of a signature; by
+    default it is that of the task's kind of rollout.
 
     Raises:
         SkillcError: this version does not compile the task's kind of rollout.
