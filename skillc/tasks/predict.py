@@ -79,7 +79,7 @@ class OneTurn(RolloutKind):
             fields = conversation.fields(talk.reply)
         except AdapterParseError as raised:
             problem = f"it opened skills to its limit, {counted(talk.calls - 1, 'time')}" if talk.cut else None
-            return _spoken(talk, problem=problem or _unreadable(raised))
+            return _spoken(talk, problem=problem or unreadable(raised))
         prediction = dspy.Prediction(**{name: fields[given] for name, given in self._names.items() if given in fields})
         values, problem = values_of(prediction, plan)
         return _spoken(talk, values, problem=problem)
