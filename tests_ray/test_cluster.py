@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ray = pytest.importorskip("ray")
+from fake_agents import plan, program, run  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
+
+from skillc.plan.schema import ExecutorPlan  # noqa: E402
 
 SKILLC = [sys.executable, "-m", "skillc"]
 AGENT = """
@@ -105,3 +108,31 @@ def test_a_cluster_of_two_machines_gives_the_results_of_a_local_run(tmp_path, lo
     assert running.returncode == 0, out + err
     assert results(folder) == results(local)
     shutil.rmtree(folder)
+
+
+def test_an_agent_on_the_cluster_is_charged_what_it_reports(tmp_path, cluster):
+    made, _ = cluster
+    code = (
+        "import json, sys, pathlib\n"
+        'usage = {"input": 100, "cached": 40, "output": 10}\n'
+        'pathlib.Path(sys.argv[1]).write_text(json.dumps({"usage": usage, "turns": 3}))\n'
+        "print('billing')\n"
+    )
+    program(tmp_path, code)
+    near = plan(arguments=("{here}/agent {report}",), tokens=1000)
+    executor = ExecutorPlan(address=made.address, workers=2)
+    far = near.model_copy(update={"task": near.task.model_copy(update={"executor": executor})})
+    found = []
+    for each in (near, far):
+        done = run(each, tmp_path, rollouts=3)
+        ray.shutdown()
+        assert [one.failure for one in done.all] == [None] * 3
+        found.append(
+            (
+                [(one.prediction, one.trajectory.tokens, one.trajectory.cost) for one in done.all],
+                done.client.ledger.charged.spent,
+                done.client.ledger.charged.reserved,
+                done.client.ledger.paid.reserved,
+            )
+        )
+    assert found[0] == found[1]

@@ -15,18 +15,21 @@ import itertools
 import os
 import pickle
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 from skillc.errors import SkillcError
 from skillc.models.calls import Call, Completion
+from skillc.models.client import Client, Outside
 from skillc.models.dspy_lm import current_scope, scope
+from skillc.models.ledger import Spending
+from skillc.models.roles import Role
 from skillc.outcomes import Example
-from skillc.plan.schema import ModelPlan, Plan
+from skillc.plan.schema import Plan
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, find_kind
 from skillc.trajectories.trajectory import Trajectory
 
@@ -64,11 +67,14 @@ class ClusterRollouts(RolloutKind):
             if self._started:
                 ray.init(address=executor.address, runtime_env=folder, log_to_driver=False, logging_level="error")
             number = executor.workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-            self._mailbox = ray.remote(num_cpus=0, max_concurrency=10_000)(_Mailbox).options(**_here(ray)).remote()
+            # A restarted worker finds it by its name; a handle among its arguments might be gone by then.
+            name = f"skillc-{uuid4().hex}"
+            mailbox = ray.remote(num_cpus=0, max_concurrency=10_000)(_Mailbox)
+            self._mailbox = mailbox.options(name=name, **_here(ray)).remote()
             make = ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=1000)(_Worker)
             plan = site.plan.model_copy(update={"task": site.plan.task.model_copy(update={"executor": None})})
-            models = {name: role.plan for name, role in site.client.roles.items()}
-            self._workers = [make.remote(plan, models, site.role, self._mailbox) for _ in range(number)]
+            roles = {name: _without_key(role) for name, role in site.client.roles.items()}
+            self._workers = [make.remote(plan, roles, site.role, name) for _ in range(number)]
             # A worker for which the cluster has no place yet may follow later; one is enough to begin.
             ready, _ = ray.wait([worker.slots.remote() for worker in self._workers], timeout=_RESTART)
             slots = ray.get(ready[0]) if ready else None
@@ -134,18 +140,17 @@ class ClusterRollouts(RolloutKind):
 
     async def _attempt(self, place: int, work: tuple[Any, ...], memory: _Memory) -> Trajectory:
         number = next(self._numbers)
-        calls = self._waiting[number] = asyncio.Queue()
-        used: Counter[bytes] = Counter()
-        stage = current_scope().stage
-        done = asyncio.ensure_future(self._workers[place].run.remote(number, stage, *work))
+        requests = self._waiting[number] = asyncio.Queue()
+        attempt = _Attempt(self.site.client, memory)
+        done = asyncio.ensure_future(self._workers[place].run.remote(number, current_scope().stage, *work))
         try:
             while True:
-                call = asyncio.ensure_future(calls.get())
-                await asyncio.wait({done, call}, return_when=asyncio.FIRST_COMPLETED)
-                if call.done():
-                    self._answer(call.result(), memory, used)
+                request = asyncio.ensure_future(requests.get())
+                await asyncio.wait({done, request}, return_when=asyncio.FIRST_COMPLETED)
+                if request.done():
+                    self._answer(request.result(), attempt)
                     continue
-                call.cancel()
+                request.cancel()
                 result = await done
                 if isinstance(result, BaseException):
                     raise result
@@ -153,24 +158,13 @@ class ClusterRollouts(RolloutKind):
         finally:
             del self._waiting[number]
             done.cancel()
+            await attempt.abandon()
 
-    def _answer(self, request: _Request, memory: _Memory, used: Counter[bytes]) -> None:
-        """Answer a call of a worker in the context of its rollout, from memory if an earlier attempt made it."""
-        key = pickle.dumps(request.call)
-        earlier = memory.setdefault(key, [])
-        if used[key] == len(earlier):
-            earlier.append(asyncio.create_task(self._complete(request.call)))
-        task = earlier[used[key]]
-        used[key] += 1
-        task.add_done_callback(lambda ended: self._mailbox.answer.remote(request.number, ended.result()))
-
-    async def _complete(self, call: Call) -> Completion | BaseException:
-        try:
-            completion = await self.site.client.complete(call)
-        except Exception as raised:
-            return _portable(raised)
-        current_scope().completions.append(completion)
-        return completion
+    def _answer(self, request: _Request, attempt: _Attempt) -> None:
+        """Answer a worker in the context of its rollout."""
+        attempt.reply(request).add_done_callback(
+            lambda ended: ended.cancelled() or self._mailbox.answer.remote(request.number, ended.result())
+        )
 
     async def _distribute(self) -> None:
         """Hand the calls in the mailbox to their rollouts."""
@@ -190,6 +184,67 @@ class ClusterRollouts(RolloutKind):
             self._ray.kill(actor)
         if self._started:
             self._ray.shutdown()
+
+
+class _Attempt:
+    """The client for one attempt of a rollout; what an earlier attempt was answered is answered alike."""
+
+    def __init__(self, client: Client, memory: _Memory) -> None:
+        self._client = client
+        self._memory = memory
+        self._used: Counter[bytes] = Counter()
+        self._accounts: dict[int, tuple[AbstractAsyncContextManager[Outside], Outside]] = {}
+
+    def reply(self, request: _Request) -> asyncio.Task[Any]:
+        """Return a task with the reply or its exception."""
+        if request.method != "complete":
+            return asyncio.create_task(_caught(getattr(self, f"_{request.method}")(*request.arguments)))
+        key = pickle.dumps(request.arguments)
+        earlier = self._memory.setdefault(key, [])
+        if self._used[key] == len(earlier):
+            earlier.append(asyncio.create_task(_caught(self._complete(*request.arguments))))
+        self._used[key] += 1
+        return earlier[self._used[key] - 1]
+
+    async def abandon(self) -> None:
+        """Release what is still reserved for the attempt: its worker has died."""
+        for account, _ in self._accounts.values():
+            with suppress(asyncio.CancelledError):
+                await account.__aexit__(asyncio.CancelledError, asyncio.CancelledError(), None)
+        self._accounts.clear()
+
+    async def _complete(self, call: Call) -> Completion:
+        completion = await self._client.complete(call)
+        current_scope().completions.append(completion)
+        return completion
+
+    async def _address(self, role: str) -> tuple[str | None, str | None]:
+        return await self._client.address(role)
+
+    async def _open(self, role: str, stage: str, most: Spending, fix: str) -> int:
+        account = self._client.outside(role, stage, most, fix=fix)
+        number = len(self._accounts)
+        self._accounts[number] = (account, await account.__aenter__())
+        return number
+
+    async def _close(self, number: int, report: Outside) -> None:
+        account, own = self._accounts.pop(number)
+        own.usages, own.cost = report.usages, report.cost
+        await account.__aexit__(None, None, None)
+
+
+async def _caught(work: Coroutine[Any, Any, Any]) -> Any:
+    """Return the result of work, or its exception."""
+    try:
+        return await work
+    except Exception as raised:
+        return _portable(raised)
+
+
+def _without_key(role: Role) -> Role:
+    """Return a role as a worker needs it to describe its model; a key is sent only to a rollout that asks for it."""
+    unused: Any = None
+    return Role(role.plan, unused, replace(role.endpoint, key=None), role.price, unused)
 
 
 def _here(ray: Any) -> dict[str, Any]:
@@ -213,11 +268,12 @@ def _portable(raised: Exception) -> Exception:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """A call of a rollout, on its way to the process that makes it."""
+    """What a rollout asks of the client, on its way to the process that has it."""
 
     number: int
     rollout: int
-    call: Call
+    method: str
+    arguments: tuple[Any, ...]
 
 
 class _Mailbox:
@@ -228,11 +284,11 @@ class _Mailbox:
         self._sent: asyncio.Queue[_Request] = asyncio.Queue()
         self._open: dict[int, asyncio.Future[Any]] = {}
 
-    async def ask(self, rollout: int, call: Call) -> Any:
-        """Return the reply to a call, or its exception."""
+    async def ask(self, rollout: int, method: str, arguments: tuple[Any, ...]) -> Any:
+        """Return the reply, or its exception."""
         number = next(self._numbers)
         future = self._open[number] = asyncio.get_running_loop().create_future()
-        self._sent.put_nowait(_Request(number, rollout, call))
+        self._sent.put_nowait(_Request(number, rollout, method, arguments))
         try:
             return await future
         finally:
@@ -258,36 +314,58 @@ _ROLLOUT: contextvars.ContextVar[int] = contextvars.ContextVar("skillc_cluster_r
 class _RemoteClient:
     """Stands for the client in a worker: its calls are made by the process that runs the compile."""
 
-    def __init__(self, models: Mapping[str, ModelPlan], mailbox: Any) -> None:
-        self.roles = {name: SimpleNamespace(plan=model) for name, model in models.items()}
+    def __init__(self, roles: Mapping[str, Role], mailbox: Any) -> None:
+        self.roles = roles
         self._mailbox = mailbox
 
     async def complete(self, call: Call) -> Completion:
         """As `Client.complete`."""
-        return _completion(await self._mailbox.ask.remote(_ROLLOUT.get(), call))
+        completion: Completion = await self._ask("complete", call)
+        return completion
 
     def complete_sync(self, call: Call) -> Completion:
         """As `Client.complete_sync`."""
         ray: Any = importlib.import_module("ray")
-        return _completion(ray.get(self._mailbox.ask.remote(_ROLLOUT.get(), call)))
+        completion: Completion = _result(ray.get(self._mailbox.ask.remote(_ROLLOUT.get(), "complete", (call,))))
+        return completion
 
-    def ticket(self) -> Any:
+    async def address(self, role: str) -> tuple[str | None, str | None]:
+        """As `Client.address`."""
+        found: tuple[str | None, str | None] = await self._ask("address", role)
+        return found
+
+    @asynccontextmanager
+    async def outside(self, role: str, stage: str, most: Spending, *, fix: str) -> AsyncIterator[Outside]:
+        """As `Client.outside`."""
+        number = await self._ask("open", role, stage, most, fix)
+        report = Outside()
+        try:
+            yield report
+        except Exception:
+            await self._ask("close", number, report)
+            raise
+        await self._ask("close", number, report)
+
+    def ticket(self) -> AbstractContextManager[None]:
         """Do nothing: the rollout has its ticket where the call is made."""
         return nullcontext()
 
+    async def _ask(self, method: str, *arguments: Any) -> Any:
+        return _result(await self._mailbox.ask.remote(_ROLLOUT.get(), method, arguments))
 
-def _completion(reply: Any) -> Completion:
+
+def _result(reply: Any) -> Any:
     if isinstance(reply, BaseException):
         raise reply
-    assert isinstance(reply, Completion)
     return reply
 
 
 class _Worker:
     """One process with the kind of rollout of a plan."""
 
-    def __init__(self, plan: Plan, models: Mapping[str, ModelPlan], role: str, mailbox: Any) -> None:
-        client: Any = _RemoteClient(models, mailbox)
+    def __init__(self, plan: Plan, roles: Mapping[str, Role], role: str, mailbox: str) -> None:
+        ray: Any = importlib.import_module("ray")
+        client: Any = _RemoteClient(roles, ray.get_actor(mailbox))
         notes: Any = lambda message: None  # noqa: E731
         self._kind = find_kind(plan)(Site(plan, client, role, Path.cwd(), notes))
 
