@@ -61,7 +61,7 @@ test-vllm: .venv/installed
 
 # Rollouts on a Ray cluster of two nodes on this machine.
 test-ray: .venv/installed
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt '.[ray]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/python -m pytest tests_ray
 
 .venv-vllm/installed: $(VLLM_LOCK)
