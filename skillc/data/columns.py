@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -332,19 +332,23 @@ _CONVERT: dict[str, Callable[[JsonValue, FieldPlan, DataFile], JsonValue]] = {
 
 ROWS_READ = 100_000
 _DISTINCT_KEPT = 20_000
+_PATHS_TRIED = 100
+_DOTTED = re.compile(r"\.\w{1,8}\Z")
+_IMAGE_NAME = re.compile(r"\.(?:png|jpe?g|gif|webp)\Z", re.IGNORECASE)
 _TRUTHS = frozenset({"true", "false"})
 _WHOLE_CELL = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _KINDS: dict[type, str] = {bool: "bool", int: "integer", float: "number", list: "list", dict: "json"}
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})\.\d{1,17}")
 
 
-@dataclass(slots=True)
+@dataclass
 class ColumnProfile:
     """Counts over one column; a value counts as empty when it is null or "".
 
     Attributes:
         values: how often each value occurs, for the first 20,000 distinct ones.
         kinds: how often each kind occurs: text, number, integer, bool, list, json.
+        folder: the folder of the file, to which paths in the column are relative; None outside of any.
     """
 
     name: str
@@ -357,6 +361,7 @@ class ColumnProfile:
     kinds: dict[str, int] = field(default_factory=dict)
     text_items: bool = True
     lines: bool = False
+    folder: Path | None = None
 
     @property
     def distinct(self) -> int:
@@ -372,12 +377,28 @@ class ColumnProfile:
     def kind(self) -> str:
         """The one type that fits all values."""
         kinds = set(self.kinds)
+        if kinds == {"text"} and self._named is not None:
+            return self._named
         if len(kinds) == 1:
             (only,) = kinds
             return only if only != "list" or self.text_items else "json"
         if kinds and kinds <= {"integer", "number"}:
             return "number"
         return "text" if self.csv or kinds <= {"text", "integer"} else "json"
+
+    @cached_property
+    def _named(self) -> str | None:
+        """`image` or `file` if the first values are all paths of such files, else None."""
+        values = list(islice(self.values, _PATHS_TRIED))
+        if self.folder is None or self.lines or not all(_DOTTED.search(value) for value in values):
+            return None
+        try:
+            there = values and all((self.folder / value).is_file() for value in values)
+        except (OSError, ValueError):
+            return None
+        if not there:
+            return None
+        return "image" if all(_IMAGE_NAME.search(value) for value in values) else "file"
 
     def add(self, value: JsonValue) -> None:
         """Count one more value."""
@@ -408,7 +429,7 @@ def profile(path: Path) -> tuple[ColumnProfile, ...]:
     csv = is_csv(path)
     for before, row in enumerate(islice(read_rows(path, path.name, problems), ROWS_READ)):
         for name in row.values:
-            columns.setdefault(name, ColumnProfile(name, csv, before, before))
+            columns.setdefault(name, ColumnProfile(name, csv, before, before, folder=path.parent))
         for name, column in columns.items():
             column.add(row.values.get(name))
     problems.check()

@@ -32,6 +32,7 @@ _GROUPS = _PEOPLE | {"session", "conversation", "thread", "group"}
 _SLICES = {"product", "channel", "country", "region", "language", "source", "type", "kind", "segment", "plan", "tier"}
 _TEXTS = {"text", "body", "content", "input", "prompt", "sentence", "question"}
 _QUESTIONS = _TEXTS | {"message", "ticket", "mail", "review", "comment"}
+_FILES = ("image", "file")
 _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 
@@ -155,7 +156,7 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: ColumnChoice) ->
         max(candidates, key=lambda c: _answer_likeness(c, candidates)),
     )
     rest = [c for c in usable if not any(c is output for output in outputs)]
-    texts = [c for c in rest if c.kind == "text" and c.mean_length >= _LONG_TEXT]
+    texts = [c for c in rest if c.kind in _FILES or (c.kind == "text" and c.mean_length >= _LONG_TEXT)]
     group = chosen_group or next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
     complete = [c for c in rest if c not in texts and c is not group and c.kind == "text" and c.empty == 0]
     sliced = next((c for c in complete if 2 <= c.distinct <= _MOST_LABELS and _named(c, _SLICES)), None)
@@ -194,6 +195,9 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
 def _reasons(guess: _Guess, names: dict[str, str], choice: ColumnChoice) -> Iterator[Reason]:
     """Yield the role of each column with the reason."""
     for column in guess.inputs:
+        if column.kind in _FILES and not choice.inputs:
+            yield Reason("input", column.name, f"its values are paths of {column.kind}s")
+            continue
         long = column.kind == "text" and column.mean_length >= _LONG_TEXT
         why = f"text of {column.mean_length:,.0f} characters on average" if long else "no longer text is left"
         yield Reason("input", column.name, "named by --input" if choice.inputs else why)

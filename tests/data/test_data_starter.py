@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn import png
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import example_count
@@ -17,6 +18,7 @@ from skillc.data.columns import profile
 from skillc.data.dataset import load
 from skillc.data.starter import start
 from skillc.errors import SkillcError
+from skillc.frontend import plan_file
 from skillc.syntax.formatting import format_source
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
@@ -167,3 +169,24 @@ def test_any_columns_give_a_program_that_parses(
         parsed(path)
     except SkillcError as error:
         assert "fewer than two usable columns" in error.message or "surrogate" in error.message
+
+
+def test_columns_of_paths_are_images_and_files(tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    rows = []
+    for i in range(8):
+        (tmp_path / f"pages/{i}.png").write_bytes(png(shade=i))
+        (tmp_path / f"pages/{i}.txt").write_text(f"note {i}")
+        row = {"page": f"pages/{i}.png", "note": f"pages/{i}.txt", "other": f"pages/{i}.gif"}
+        rows.append({**row, "team": "billing" if i % 2 else "shipping"})
+    text = one_blank(parsed(write(tmp_path, rows)))
+    assert "input page: image\n" in text
+    assert "input note: file\n" in text
+    assert "other: image" not in text
+    assert 'output team: "' in text
+    reasons = {reason.subject: reason.why for reason in start(tmp_path / "data.jsonl").reasons}
+    assert reasons["page"] == "its values are paths of images"
+    program = tmp_path / "data.skill"
+    program.write_text(start(tmp_path / "data.jsonl").text)
+    planned = plan_file(program)
+    assert load(planned.plan.task, planned.plan.data, planned.root).train
