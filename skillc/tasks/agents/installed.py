@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -35,16 +36,18 @@ def find_program(name: str, root: Path, environ: Mapping[str, str], what: str) -
     return str(_real(Path(found)))
 
 
-def check_version(program: str, wanted: str, environ: Mapping[str, str], what: str) -> None:
+def check_version(program: str, wanted: str, what: str) -> None:
     """Run `--version`, and raise `SkillcError` if another version is installed."""
-    try:
-        done = subprocess.run(
-            [program, "--version"], capture_output=True, timeout=_VERSION_SECONDS, check=False, env=dict(environ)
-        )
-    except (OSError, subprocess.TimeoutExpired) as problem:
-        raise SkillcError(f"{what}: `{program} --version` failed: {problem}") from None
+    with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as home:
+        environment = {"PATH": search_path(program), "HOME": home}
+        try:
+            done = subprocess.run(
+                [program, "--version"], capture_output=True, timeout=_VERSION_SECONDS, check=False, env=environment
+            )
+        except (OSError, subprocess.TimeoutExpired) as problem:
+            raise SkillcError(f"{what}: `{program} --version` failed: {problem}") from None
     printed = " ".join((done.stdout + done.stderr).decode(errors="replace").split())
-    if not re.search(rf"(?<![\w.]){re.escape(wanted)}(?![\w.]*\d)", printed):
+    if not re.search(rf"(?<![\d.]){re.escape(wanted)}(?!\.?\d)", printed):
         raise SkillcError(
             f"{what}: version {wanted} is declared, and `{program}` reports `{printed[:80]}`",
             hint=f"install {wanted}, or change `version`",
