@@ -15,6 +15,8 @@ from skillc.trajectories.trajectory import FileChange, ToolCall
 
 RULE = "my goes to billing"
 SKILL = Skill.of(document_of("route-tickets", "routes tickets", [("rules", "trainable", f"- {RULE}", None)]))
+# Seconds; opencode tries again without end.
+TRIES = {"codex": 60, "opencode": 15, "hermes": 120}
 KEY = "sk-loopback-4711-4711"
 DEPENDENCIES = json.loads((HERE / "package.json").read_text())["dependencies"]
 VERSIONS = {
@@ -68,7 +70,7 @@ def test_without_the_skill_the_agent_answers_wrongly_and_that_is_a_score(agent, 
 def test_a_server_that_is_down_is_unmeasured(agent, tmp_path) -> None:
     with model_server() as server:
         url = server.url
-    done = run(declared(agent, url, time=10 if agent[0] == "opencode" else 60), tmp_path, skill=SKILL)
+    done = run(declared(agent, url, time=TRIES[agent[0]]), tmp_path, skill=SKILL)
     assert done.rollout.failure == "agent"
     assert KEY not in done.rollout.detail
     assert done.rollout.prediction is None
@@ -77,6 +79,6 @@ def test_a_server_that_is_down_is_unmeasured(agent, tmp_path) -> None:
 def test_a_server_that_refuses_the_key_is_unmeasured(agent, tmp_path) -> None:
     with model_server() as server:
         server.refuses = True
-        done = run(declared(agent, server.url, time=60), tmp_path, skill=SKILL)
+        done = run(declared(agent, server.url, time=TRIES[agent[0]]), tmp_path, skill=SKILL)
     assert done.rollout.failure == "agent", done.trajectory
     assert KEY not in done.rollout.detail

@@ -27,6 +27,7 @@ from skillc.budget.steps import (
 )
 from skillc.gates.stages import reads_batch
 from skillc.language.commands import COMMANDS
+from skillc.language.kinds import is_agent
 from skillc.plan.schema import RULEBOOK, ModelPlan, Plan, PricePlan
 
 STAGE = "preflight"
@@ -46,6 +47,12 @@ def preflight_groups(models: Mapping[str, ModelPlan]) -> tuple[tuple[str, ...], 
         if model.provider not in _HERE and model.serve is None and model.backend is None:
             groups.setdefault(model.model_dump_json(exclude=_OWN), []).append(role)
     return tuple(tuple(roles) for roles in groups.values())
+
+
+def tried_models(plan: Plan) -> Mapping[str, ModelPlan]:
+    """Return the models that the preflight may try: not the target of an agent, which may speak another protocol."""
+    by_agent = is_agent(plan.task.rollout.kind)
+    return {role: model for role, model in plan.models.items() if not (by_agent and role == "target")}
 
 
 def preflight_stage(models: Mapping[str, ModelPlan], prices: Mapping[str, PricePlan | None]) -> Stage | None:
@@ -128,7 +135,7 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
     steps = steps_of(plan, sizes.train)
     counter = _Counter(plan, sizes, CallSizer(plan, sizes, known, steps).all())
     expected = counter.affordable(steps)
-    tried = preflight_stage(plan.models, known)
+    tried = preflight_stage(tried_models(plan), known)
     held = {role: reservation(plan, role, counter.largest(role), known[role]) for role in plan.models}
     return Bounds(
         sizes=sizes,

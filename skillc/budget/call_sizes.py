@@ -6,7 +6,7 @@ Tokens are counted by the language's counter. The ledger, which enforces caps, u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skillc.budget.spend import CallSizes, Sizes, Spend, SpendBound, one_call
@@ -23,7 +23,7 @@ from skillc.budget.steps import (
 )
 from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of
+from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of, is_agent
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges, simulated_users
 from skillc.plan.schema import Plan, PricePlan
@@ -60,6 +60,10 @@ _REMEMBERED = 40
 OPEN_SECTION = 2_000
 
 _BYTES_A_TOKEN = 5
+# What a rollout of an agent is assumed to use where the program declares no maximum: about, and at most.
+_AGENT_TOKENS = 50_000, 500_000
+# The share of an agent's tokens that are replies.
+_AGENT_REPLIES = Fraction(1, 10)
 _REASONED = frozenset({"chain_of_thought", "react", "code"})
 
 
@@ -111,6 +115,8 @@ class CallSizer:
         low, middle, high = reads.low, reads.middle, reads.high
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
+        if is_agent(rollout.kind):
+            return sum(map(self._judged, judges(self._plan)), _by_agent(rollout.settings, price))
         turns = _turns(self._plan) + reads.openings
         about = -(-turns // 2) + (1 if reads.openings else 0)
         least = 2 if rollout.kind == "react" else 1
@@ -167,7 +173,8 @@ class CallSizer:
         rollouts = min(2, plan.optimize.samples)
         one = sizes.inputs.mean + (1 + rollouts) * sizes.outputs.mean + _A_TRAJECTORY
         shown = min(sizes.inputs.most, limit * len(plan.task.inputs))
-        reply_limit = limit if plan.skill.load == "on_demand" else min(plan.models["target"].max_reply, limit)
+        many = plan.skill.load == "on_demand" or is_agent(plan.task.rollout.kind)
+        reply_limit = limit if many else min(plan.models["target"].max_reply, limit)
         answers = 2 * rollouts * reply_limit + 2 * sizes.outputs.most
         rejected, most_rejected = self._rejected()
         about = _AROUND_QUESTION + _ANNOTATED * middle + rejected + extra + trajectories * one
@@ -286,6 +293,21 @@ def _environment(plan: Plan, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
+def _by_agent(settings: Mapping[str, object], price: PricePlan | None) -> SpendBound:
+    """A rollout of an agent, which is one call however often it calls its model; at most what it declares."""
+    declared, dollars = settings.get("tokens"), settings.get("cost")
+    about, most = _AGENT_TOKENS
+    if isinstance(declared, int):
+        about, most = min(about, declared), declared
+    replies = round(about * _AGENT_REPLIES)
+    middle = one_call(about - replies, replies, price)
+    largest = max((one_call(most, 0, price), one_call(0, most, price)), key=lambda spend: spend.cost or 0)
+    if isinstance(dollars, int | float) and price is not None:
+        largest = replace(largest, cost=Fraction(str(dollars)))
+        middle = replace(middle, cost=min(middle.cost or Fraction(0), Fraction(str(dollars))))
+    return SpendBound(Spend(1, 0, 0, None if price is None else Fraction(0)), middle, largest)
+
+
 def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> Fraction | None:
     """The largest cost of a rollout in dollars, each of its calls as reserved; None if the price is unknown.
 
@@ -294,6 +316,8 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
     price = prices.get("target")
     if price is None:
         return None
+    if is_agent(plan.task.rollout.kind):
+        return _by_agent(plan.task.rollout.settings, price).most.cost
     most = _AROUND_ROLLOUT + _reads(plan, *_skill_tokens(plan)).high + sizes.inputs.most + _seen(plan)[1]
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     if cost is None:
@@ -302,5 +326,10 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:
-    """The reservation of one call, about: a token for each byte of the prompt, and the longest reply."""
+    """The reservation of one call, about: a token for each byte of the prompt, and the longest reply.
+
+    That of an agent's rollout is its declared maximum.
+    """
+    if role == "target" and is_agent(plan.task.rollout.kind):
+        return largest
     return one_call(largest.prompt * _BYTES_A_TOKEN, plan.models[role].max_reply, price)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
-from skillc.budget.bounds import preflight_stage
+from skillc.budget.bounds import preflight_stage, tried_models
 from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Sizes, SpendBound
 from skillc.data.dataset import Dataset, sizes_of
@@ -250,7 +250,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
     if options.split == "test":
         check_test(arms, dataset, paths)
     prices = price_table(plan)
-    preflight = preflight_stage(plan.models, prices)
+    preflight = preflight_stage(tried_models(plan), prices)
     bound = bound_of(plan, models, arms.each, len(examples), sizes_of(plan, dataset, root), prices)
     check_caps(plan, bound)
     sampled = program.model_copy(update={"optimize": plan.optimize})

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter
 from skillc.language import rules
+from skillc.language.agents import check_agent
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Unsupported, fields_of
 from skillc.language.commands import check_models
 from skillc.language.entities import Entities
@@ -138,9 +139,18 @@ def _check_declarations(state: CheckState) -> None:
         elif entity.kind == "task":
             rules.check_rollout(state.report, entity, state.module, {**dict.fromkeys(state.broken), **fields})
             rules.check_cuts(state.report, entity)
+            _check_agent(state, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
         rules.check_required(state.report, entity, state.module.dropped | state.broken)
+
+
+def _check_agent(state: CheckState, task: Entity) -> None:
+    """Check the settings of an agent; unknown names are not reported where a declaration was lost."""
+    inputs = [child.name or "" for child in task.children if child.kind == "input"]
+    fields = [*fields_of(state.entities), *state.broken, *state.module.dropped]
+    budgets = [entity for entity in state.entities if entity.kind == "budget"]
+    check_agent(state.report, task.settings.get("rollout"), [*inputs, *state.broken], fields, budgets)
 
 
 def _lower(state: CheckState) -> None:

@@ -81,6 +81,11 @@ _ELSEWHERE = frozenset({"base_url", "serve", "backend"})
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+def is_variable(name: str) -> bool:
+    """Whether a text is the name of an environment variable."""
+    return _VARIABLE.fullmatch(name) is not None
+
+
 def check_models(report: Reporter, models: Iterable[Entity]) -> None:
     """Check that one backend answers for each model, with settings that it supports, and check the commands."""
     bare: set[str] = set()
@@ -138,7 +143,7 @@ def _check_words(report: Reporter, command: Setting) -> None:
     text = str(command.value)
 
     def wrong(message: str, hint: str, part: str = "") -> None:
-        report.add("SK621", command.source, _within(command, part), message, hint=hint)
+        report.add("SK621", command.source, within(command, part), message, hint=hint)
 
     try:
         words = split_command(text)
@@ -162,7 +167,7 @@ def _check_words(report: Reporter, command: Setting) -> None:
         wrong(message, "add `{system}`, or write `{prompt}`", "{user}")
 
 
-def _within(setting: Setting, part: str) -> Span:
+def within(setting: Setting, part: str) -> Span:
     """The place of a part of a setting's text; the whole setting if the source spells it differently."""
     start = setting.source.text.find(part, setting.span.start, setting.span.end) if part else -1
     return Span(start, start + len(part)) if start >= 0 else setting.span
@@ -176,7 +181,7 @@ def _check_answer(report: Reporter, command: Setting, concurrency: Setting | Non
     if answer is None or not isinstance(answer.value, Invocation):
         return
     form, argument = answer.value.function, str(answer.value.arguments[0])
-    problem = _answer_problem(form, argument)
+    problem = answer_problem(form, argument)
     one_call = concurrency is not None and concurrency.value == Amount(Fraction(1))
     if problem is not None:
         add_error(report, "SK622", answer, *problem)
@@ -186,7 +191,7 @@ def _check_answer(report: Reporter, command: Setting, concurrency: Setting | Non
         add_error(report, "SK622", answer, message, hint)
 
 
-def _answer_problem(form: str, argument: str) -> tuple[str, str] | None:
+def answer_problem(form: str, argument: str) -> tuple[str, str] | None:
     """Message and hint for a wrong argument of a form of answers, such as `json(".result")`."""
     if form == "json" and json_path(argument) is None:
         return f"`{argument}` is not a path into JSON", 'write `json(".result")`, `json(".choices[0].text")`'
@@ -218,7 +223,7 @@ def _check_environment(report: Reporter, command: Setting) -> None:
         return
     for item in environment.value.items:
         name = str(item.arguments[0]) if isinstance(item, Invocation) else ""
-        if not _VARIABLE.fullmatch(name):
-            place = _within(environment, f'"{name}"')
+        if not is_variable(name):
+            place = within(environment, f'"{name}"')
             hint = 'write the name alone: `env("CODEX_HOME")`'
             report.add("SK621", environment.source, place, f"`{name}` is not the name of a variable", hint=hint)

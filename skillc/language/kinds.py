@@ -160,6 +160,12 @@ _CLI_ANSWER = SettingKind("answer", _ANSWER, "where its last message is in its o
 AGENTS = ("codex", "opencode", "hermes", "claude_code")
 """Agents whose command lines skillc knows."""
 
+
+def is_agent(kind: str) -> bool:
+    """Whether a kind of rollout runs the command line of an agent."""
+    return kind == "command" or kind in AGENTS
+
+
 _ENVIRONMENT = (
     SettingKind(
         "agent", (words("predict", "chain_of_thought"), _REACT), "how the agent answers in each turn", default="predict"

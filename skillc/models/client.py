@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from skillc.budget.bounds import preflight_groups
+from skillc.budget.bounds import preflight_groups, tried_models
 from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse_of
 from skillc.models.backends.litellm import begin, end
@@ -131,7 +131,12 @@ class Client:
         self._receipts = Receipts(self.ledger.paid)
         self.pacing = Pacing(self.roles, concurrency, retries or RetryPolicy(), sleep)
         self._attempts = Attempts(self._receipts, self.pacing)
-        tried = {name: role.plan for name, role in self.roles.items() if preflight and role.backend.networked}
+        asked = tried_models(plan)
+        tried = {
+            name: role.plan
+            for name, role in self.roles.items()
+            if preflight and name in asked and role.backend.networked
+        }
         self._preflight = Preflight(self.roles, preflight_groups(tried), self._receipts, self.pacing.answered)
         self._starts_servers = preflight and self._sends
         self._flights: SingleFlight[str, _Fetched] = SingleFlight()

@@ -12,6 +12,10 @@ def _with(model: str) -> str:
     return program().replace(_TARGET, f"model target = {model}")
 
 
+def _by_agent(rollout: str) -> str:
+    return program().replace("output answer: text", f"output answer: text; rollout = {rollout}")
+
+
 CODES: tuple[Code, ...] = (
     Code(
         601,
@@ -41,6 +45,28 @@ CODES: tuple[Code, ...] = (
         "A note: models besides `target` and `optimizer` are judges, which come with skillc 0.5.",
         program('model referee = "rulebook/v1"'),
         program(),
+    ),
+    Code(
+        634,
+        "invalid setting of an agent",
+        "The words of `command(...)` are split like those of a POSIX shell, but run without a shell. Placeholders are "
+        "filled at each rollout, each within one word: `{prompt}` (else it is on standard input), `{workspace}`, "
+        "`{home}`, `{skill}` (the path of SKILL.md), `{report}`, `{model}`, `{base_url}` and `{here}`. `prompt` has "
+        "`{question}` and the inputs of the task, `files` the inputs, the fields and `{id}`; it is a path below the "
+        "program's folder that begins with a folder. `hosts` are addresses with a port. Double literal braces: "
+        "`{{name}}`.",
+        _by_agent('command("my-agent {promt}")'),
+        _by_agent('command("my-agent {prompt}")'),
+    ),
+    Code(
+        635,
+        "cap without a maximum of a rollout",
+        "An agent calls its model itself, so that skillc can't stop it in the middle. A cap on tokens or cost holds "
+        "because each rollout reserves the most that it may use before it starts. Declare it: `tokens`, or `cost` "
+        "where only the cost is capped. What the agent reports afterwards is charged instead, and the rest is free "
+        "again; an agent that reports nothing is charged the maximum.",
+        _by_agent("codex").replace("epochs = 4", "epochs = 4; tokens = 1M"),
+        _by_agent("codex { tokens = 50_000 tokens }").replace("epochs = 4", "epochs = 4; tokens = 1M"),
     ),
     Code(
         621,

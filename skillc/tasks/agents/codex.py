@@ -75,6 +75,9 @@ def _configuration(job: Job) -> str:
             'name = "skillc"',
             f"base_url = {json.dumps(job.model.url)}",
             'wire_api = "responses"',
+            # By default it reconnects for minutes.
+            "request_max_retries = 2",
+            "stream_max_retries = 2",
             f'env_key = "{KEY}"',
             "",
         ]
