@@ -18,7 +18,7 @@ COMMAND_PLACEHOLDERS: Mapping[str, str] = {
     "prompt": "what the agent is told",
     "workspace": "the working folder, with the task's files",
     "home": "the home of the rollout",
-    "skill": "the path of SKILL.md; empty without a skill",
+    "skill": "the path of SKILL.md; empty without a skill, and where it opens it by itself",
     "report": "the path where it may write a report",
     "model": "the model's name behind its provider",
     "base_url": "the model's address",

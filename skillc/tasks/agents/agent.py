@@ -13,6 +13,7 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from skillc.data.attachments import attachments, fill_workspace
+from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
 from skillc.language.commands import fill_placeholders, placeholders
@@ -92,17 +93,22 @@ class Job:
 
     Attributes:
         prompt: what the agent is told.
-        skill: None for no skill.
-        always: whether the target reads the skill in any case, or decides itself.
+        skill: the one that the agent reads at once; None if it opens it by itself, or has none.
+        installed: all skills that it may open, the former included.
         seconds: the wall time limit.
     """
 
     prompt: str
     skill: Skill | None
-    always: bool
+    installed: tuple[Document, ...]
     model: AgentModel
     workspace: Workspace
     seconds: float
+
+    def install(self, folder: str) -> str:
+        """Install the skills below a folder of the home; return the path of the one that is read at once, or ""."""
+        paths = {document.name: self.workspace.install(document, folder) for document in self.installed}
+        return paths[self.skill.document.name] if self.skill is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,8 +212,10 @@ class AgentRollout(RolloutKind):
         except OSError as problem:
             account.usages = ()
             raise SkillcError(f"{self.what}: the files of example `{example.id}` cannot be copied: {problem}") from None
-        always = self.site.plan.skill.load == "always"
-        job = Job(self._prompt(attached.example), skill, always, model, workspace, self.settings.limits.time)
+        read = skill if self.site.read_at_once(skill) is not None else None
+        installed = (*([read.document] if read is not None else []), *self.site.offered(skill))
+        prompt = self._prompt(attached.example)
+        job = Job(prompt, read, installed, model, workspace, self.settings.limits.time)
         launch = self.launch(job)
         before = workspace.digests()
         hosts = [*([model.host] if model.host else []), *self.settings.hosts]

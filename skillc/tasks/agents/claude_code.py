@@ -27,10 +27,8 @@ class ClaudeCode(AgentRollout):
 
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`."""
-        read: list[str] = []
-        if job.skill is not None:
-            job.workspace.install(job.skill, ".claude/skills")
-            read = ["--append-system-prompt", argument(job.skill.text)] if job.always else []
+        job.install(".claude/skills")
+        read = ["--append-system-prompt", argument(job.skill.text)] if job.skill is not None else []
         return Launch(
             [
                 *("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"),

@@ -25,11 +25,9 @@ class Codex(AgentRollout):
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`."""
         job.workspace.write(".codex/config.toml", _configuration(job))
-        prompt = job.prompt
-        if job.skill is not None:
-            job.workspace.install(job.skill, ".agents/skills")
-            # A colon after the name would prevent it.
-            prompt = f"${job.skill.document.name} {prompt}" if job.always else prompt
+        job.install(".agents/skills")
+        # A colon after the name would prevent it.
+        prompt = f"${job.skill.document.name} {job.prompt}" if job.skill is not None else job.prompt
         return Launch(
             # The sandbox around it is skillc's: its own cannot be made inside of another.
             ["exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-"],

@@ -51,11 +51,9 @@ class CommandAgent(AgentRollout):
         return _named(self.words(self.site.plan), self.site.root)
 
     def launch(self, job: Job) -> Launch:
-        """As `AgentRollout.launch`; the skill is in `.agents/skills` of the home."""
+        """As `AgentRollout.launch`; the skills are in `.agents/skills` of the home."""
         words = self.words(self.site.plan)
-        skill = ""
-        if job.skill is not None:
-            skill = job.workspace.install(job.skill, _SKILLS)
+        skill = job.install(_SKILLS)
         values: dict[str, Callable[[], str]] = {
             "prompt": lambda: argument(job.prompt),
             "workspace": lambda: job.workspace.seen,

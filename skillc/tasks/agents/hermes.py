@@ -42,10 +42,8 @@ class Hermes(AgentRollout):
         }
         # JSON is YAML.
         job.workspace.write(f"{_HOME}/config.yaml", json.dumps({"model": model}, indent=2))
-        preloaded: list[str] = []
-        if job.skill is not None:
-            job.workspace.install(job.skill, f"{_HOME}/skills")
-            preloaded = ["--skills", job.skill.document.name] if job.always else []
+        job.install(f"{_HOME}/skills")
+        preloaded = ["--skills", job.skill.document.name] if job.skill is not None else []
         options = ["--quiet", "--yolo", "--accept-hooks", "--model", job.model.name, "--provider", "custom"]
         return Launch(
             ["chat", *options, *preloaded, f"--query={argument(job.prompt)}"],

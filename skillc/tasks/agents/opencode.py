@@ -31,12 +31,9 @@ class OpenCode(AgentRollout):
 
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`."""
-        instructions = []
-        if job.skill is not None:
-            installed = job.workspace.install(job.skill, ".agents/skills")
-            instructions = [installed] if job.always else []
+        read = job.install(".agents/skills")
         limit = self.site.plan.models[self.site.role].max_reply
-        configuration = _configuration(job, instructions, limit)
+        configuration = _configuration(job, [read] if read else [], limit)
         job.workspace.write(".config/opencode/opencode.json", json.dumps(configuration, indent=2))
         return Launch(
             ["run", "--pure", "--format", "json", "--title", "rollout", "-m", f"{_PROVIDER}/{job.model.name}"],

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.document.skill import Document
 from skillc.document.skill_md import to_skill_md
 from skillc.sandbox.policy import WORK, Kind, Mount
-from skillc.tasks.kind import Skill
 from skillc.trajectories.trajectory import FileChange
 
 HOME = "/home/agent"
@@ -75,9 +75,9 @@ class Workspace:
         file.write_text(text, encoding="utf-8")
         return f"{self.seen_home}/{path}"
 
-    def install(self, skill: Skill, folder: str) -> str:
+    def install(self, skill: Document, folder: str) -> str:
         """Install a skill below a folder of the home; return the path of its SKILL.md as the agent sees it."""
-        return self.write(f"{folder}/{skill.document.name}/SKILL.md", to_skill_md(skill.document))
+        return self.write(f"{folder}/{skill.name}/SKILL.md", to_skill_md(skill))
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each file of the workspace by path; of a link only its target."""
