@@ -202,15 +202,13 @@ class AgentRollout(RolloutKind):
     async def _run_in(
         self, place: Path, skill: Skill | None, example: Example, model: AgentModel, account: Outside
     ) -> Trajectory:
+        # Until it has started it has used nothing, and what it does not report afterwards is unknown.
+        account.usages = ()
+        attached = attachments(self.site.plan, example, self.site.root)
         try:
-            attached = attachments(self.site.plan, example, self.site.root)
             workspace = Workspace.make(place, self.sandbox, self._files_of(example))
             fill_workspace(attached, workspace.folder)
-        except SkillcError:
-            account.usages = ()
-            raise
         except OSError as problem:
-            account.usages = ()
             raise SkillcError(f"{self.what}: the files of example `{example.id}` cannot be copied: {problem}") from None
         read = skill if self.site.read_at_once(skill) is not None else None
         installed = (*([read.document] if read is not None else []), *self.site.offered(skill))
@@ -234,8 +232,11 @@ class AgentRollout(RolloutKind):
                 stdin=launch.stdin,
             )
         except OSError as problem:
-            account.usages = ()
             raise RolloutFailed("agent", f"it cannot be started: {problem.strerror}") from None
+        except BaseException:
+            account.usages = None
+            raise
+        account.usages = None
         report = self._read(result, job)
         account.usages, account.cost = report.usages, report.cost
         if report.failure is not None:
