@@ -162,7 +162,7 @@ def _reads(task: TaskPlan) -> dict[str, Any]:
     """Return the inputs that the module converts: images, files, and texts with a limit to cut at."""
     images = [field.name for field in task.inputs if field.type.file_kind == "image"]
     limits = {field.name: f"({field.limit}, {literal(field.cut)})" for field in task.inputs if field.cut is not None}
-    files = [field.name for field in task.inputs if field.type.file_kind == "file"]
+    files = [field.name for field in task.inputs if field.type.file_kind == "file" and task.rollout.one_turn]
     return {
         "images": images,
         "files": {name: limits.get(name, "None") for name in files},

@@ -36,7 +36,7 @@ def target_inputs(
     """
     fields = {field.name: field for field in task.inputs}
     return {
-        name: _converted(value, fields[name], root, images) if name in fields and value is not None else value
+        name: _converted(value, fields[name], task, root, images) if name in fields and value is not None else value
         for name, value in values.items()
     }
 
@@ -60,12 +60,14 @@ def _from_caller(value: Any, field: FieldPlan | None, root: Path) -> Any:
     return str(root / value) if isinstance(value, str | Path) else value
 
 
-def _converted(value: Any, field: FieldPlan, root: Path, images: dict[str, str] | None) -> Any:
+def _converted(value: Any, field: FieldPlan, task: TaskPlan, root: Path, images: dict[str, str] | None) -> Any:
     kind = field.type.file_kind
     if kind == "image":
         several = value if isinstance(value, list | tuple) else [value]
         found = [_image(each, root, images) for each in several]
         return found if isinstance(value, list | tuple) else found[0]
+    if kind == "file" and not task.rollout.one_turn:
+        return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
     if kind == "file":
         return _texts(value if isinstance(value, list | tuple) else [value], field, root)
     return cut_value(value, field).value

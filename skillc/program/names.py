@@ -77,14 +77,19 @@ def instructions(task: TaskPlan, text: str | None) -> str:
 
 
 def as_read(task: TaskPlan) -> TaskPlan:
-    """Return the task of inputs that the loader has read: files are their text, and nothing is left to cut."""
+    """Return the task of inputs that the loader has read: nothing is left to cut, and in one turn files are their text.
+
+    An agent with tools reads the paths of files, for its tools.
+    """
     if not any(field.cut is not None or field.type.file_kind == "file" for field in task.inputs):
         return task
-    return task.model_copy(update={"inputs": tuple(map(_field_as_read, task.inputs))})
+    return task.model_copy(
+        update={"inputs": tuple(_field_as_read(field, texts=task.rollout.one_turn) for field in task.inputs)}
+    )
 
 
-def _field_as_read(field: FieldPlan) -> FieldPlan:
+def _field_as_read(field: FieldPlan, *, texts: bool) -> FieldPlan:
     type_ = field.type
-    if type_.file_kind == "file":
+    if texts and type_.file_kind == "file":
         type_ = TypePlan(kind="text", optional=type_.optional)
     return field.model_copy(update={"type": type_, "cut": None})

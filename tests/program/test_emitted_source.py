@@ -18,7 +18,7 @@ from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
 from skillc.program.artifact import artifact_texts, check_folder, literal, module_source, write_artifact
 from skillc.program.inputs import target_inputs
-from skillc.program.names import class_name, field_names
+from skillc.program.names import as_read, class_name, field_names
 
 HOSTILE = [
     '"',
@@ -254,3 +254,13 @@ def test_an_agents_module_shows_its_tools_and_reports_their_errors_as_the_compil
     for call in ({"number": "A-1"}, {"number": "A-0"}, {"number": 3}, {"nr": 3}, {"number": "x" * 99}):
         seen = asyncio.run(call_tool(tool, call, ToolLimits(10, 10)))
         assert program.answer.tools["find_order"](**call) == seen.text
+
+
+def test_an_agent_with_tools_reads_the_paths_of_files() -> None:
+    field = FieldPlan(name="book", type=TypePlan(kind="file"), column="book")
+    plan = plan_of(task=plan_of().task.model_copy(update={"inputs": (field,)}))
+    react = plan.task.model_copy(update={"rollout": RolloutPlan(kind="react")})
+    assert target_inputs(react, {"book": Path("none.csv")}, Path()) == {"book": "none.csv"}
+    assert as_read(react) == react
+    with pytest.raises(SkillcError, match=r"the file `none\.csv` cannot be read"):
+        target_inputs(plan.task, {"book": "none.csv"}, Path())
