@@ -64,6 +64,7 @@ class EnvironmentClass:
     find_python: Callable[[str | None, Path], Path] | None = None
 
 
+ALFWORLD = "alfworld"
 ENTRY_POINTS = "skillc.environments"
 """Packages register classes in this group: `house = "my_package.house:House"`."""
 
@@ -89,12 +90,16 @@ def find_environment(name: str) -> EnvironmentClass:
     """
     if ":" in name:
         return EnvironmentClass(name, name)
+    if name == ALFWORLD:
+        from skillc.tasks.environments.household.interpreter import ENGINE, find_interpreter
+
+        return EnvironmentClass(name, "Household", ENGINE, find_interpreter)
     if name in _REGISTERED:
         return EnvironmentClass(name, _REGISTERED[name])
     for entry in entry_points(group=ENTRY_POINTS, name=name):
         return EnvironmentClass(name, entry.value)
-    known = sorted({*_REGISTERED, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
+    known = sorted({ALFWORLD, *_REGISTERED, *(entry.name for entry in entry_points(group=ENTRY_POINTS))})
     raise SkillcError(
         f"no installed package provides the environment `{name}`",
-        hint='name a class, `environment("module:Class")`' + (f", or one of {listed(known)}" if known else ""),
+        hint='name a class, `environment("module:Class")`' + f", or one of {listed(known)}",
     )

@@ -91,7 +91,7 @@ class _Server:
             return {"missing": missing}
         self._environment = cls(**settings)
         self._seeded = "seed" in inspect.signature(self._environment.reset).parameters
-        return {"missing": [], "files": _files(cls, self.root)}
+        return {"missing": [], "files": _files(cls, self.root, file)}
 
     def _reset(self, example: dict[str, Any], seed: int) -> dict[str, Any]:
         returned = self._environment.reset(example, seed=seed) if self._seeded else self._environment.reset(example)
@@ -162,16 +162,19 @@ def _class_of(target: str, file: str | None) -> Any:
     return found
 
 
-def _files(cls: Any, root: str) -> list[str]:
+def _files(cls: Any, root: str, file: str | None) -> list[str]:
     """The source files that decide what the environment does: of its class, and all that came from the folder."""
-    folder = os.path.realpath(root) + os.sep if root else None
+    first = inspect.getsourcefile(cls)
+    folders = [os.path.realpath(root) + os.sep] if root else []
+    # A file of skillc's own comes with those beside it.
+    folders += [os.path.dirname(os.path.realpath(first)) + os.sep] if first and file else []  # noqa: PTH120
     packages = f"{os.sep}site-packages{os.sep}"
-    files = {inspect.getsourcefile(cls)}
+    files = {first}
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if file and folder and os.path.realpath(file).startswith(folder) and packages not in file:
-            files.add(file)
-    return sorted(os.path.realpath(file) for file in files if file and file.endswith(".py"))
+        place = os.path.realpath(getattr(module, "__file__", None) or "")
+        if packages not in place and any(place.startswith(folder) for folder in folders):
+            files.add(place)
+    return sorted({os.path.realpath(each) for each in files if each and each.endswith(".py")})
 
 
 def _described(raised: BaseException, root: str) -> str:
