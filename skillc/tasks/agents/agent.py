@@ -257,7 +257,7 @@ class AgentRollout(RolloutKind):
         except Unreadable as problem:
             why = _describe_status(result.status) if result.status else str(problem)
             raise self._failed(why, result, job) from None
-        if report.failure is None and result.status:
+        if result.status < 0 or (report.failure is None and result.status):
             return replace(report, failure=_describe_status(result.status))
         if report.failure is None and not report.reply.strip():
             return replace(report, failure="it ended without an answer")
