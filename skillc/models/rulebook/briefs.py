@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority
+from skillc.models.rulebook.tools import TRAJECTORY
 
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _RULE = re.compile(r"^\s*(?:[-*+]\s+)?\[([\w-]+)\]\s+(.*)$")
@@ -20,6 +21,8 @@ _TOPIC = re.compile(r"^### (.+)$")
 _FIELD = re.compile(r"^(input|output) (\S+): (.*)$", re.MULTILINE)
 _LABEL = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LABELS = re.compile(rf"{_LABEL.pattern}(?: \| {_LABEL.pattern})*")
+# What a tool returned, in the steps of a case; an agent reads it in the input of that name.
+_RESULT = re.compile(r"^\[result\] (.*)$", re.MULTILINE)
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
 EXPECTED = re.compile(
     r"(?:expected|should (?:be|have been)|right answer(?: is| was)?|gold)\s*:?\s*[`\"'“]([^`\"'”]+)[`\"'”]", re.I
@@ -127,6 +130,8 @@ def read_brief(prompt: str) -> Brief:
     task = _inside(prompt, "task")
     fields = [(m[1], m[2], m[3]) for m in _FIELD.finditer(task)]
     inputs = tuple(name for kind, name, _ in fields if kind == "input")
+    if re.search(r"^\[call\] ", prompt, re.MULTILINE):
+        inputs += (TRAJECTORY,)
     outputs = tuple(name for kind, name, _ in fields if kind == "output")
     labels = next((each for kind, _, text in fields if kind == "output" and (each := _labels(text))), ())
     types = tuple((name, _type(text)) for kind, name, text in fields if kind == "output")
@@ -225,6 +230,8 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
     for tag, answered in (("trajectory", "answer"), ("case", "after")):
         for attributes, body in elements(prompt, tag):
             inputs = {row["name"]: plain(value) for row, value in elements(body, "input") if "name" in row}
+            if seen := _RESULT.findall(plain(_inside(body, "steps"))):
+                inputs[TRAJECTORY] = "\n".join(seen)
             answer_text = plain(_inside(body, answered))
             gold_text = plain(_inside(body, "gold")) if "<gold>" in body else None
             answer = find_answer(answer_text, labels, outputs) or ""

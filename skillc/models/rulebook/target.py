@@ -30,7 +30,9 @@ from skillc.models.rulebook.sentences import (
     read_rules,
     reads_majority,
 )
+from skillc.models.rulebook.tools import TRAJECTORY, TURN, results_of, take_turn
 
+_OBSERVATION = "[[ ## observation_0 ## ]]"
 Messages = Sequence[Mapping[str, object]]
 
 _INPUTS = "Your input fields are:"
@@ -235,13 +237,18 @@ def prior_label(inputs: Mapping[str, str], labels: Sequence[str]) -> str:
 
 def answer_target(messages: Messages, *, noise: float, seed: int, sample: object) -> str:
     """Return the reply to a program's prompt; `noise` is the probability of a wrong label."""
-    form = read_form("\n\n".join(texts(messages, "system")))
+    system = "\n\n".join(texts(messages, "system"))
+    form = read_form(system)
     users = texts(messages, "user")
     offered = read_offer(form.skill)
     opened = opened_in(users) if offered else {}
     # The messages after the first of a conversation are the texts of skills.
     asked = users[:1] if offered else users[-1:]
     inputs = read_inputs(form, asked[0] if asked else "")
+    if {output.name for output in form.outputs}.issuperset(TURN):
+        return write_answer(form, take_turn(system, inputs))
+    if _OBSERVATION in inputs.get(TRAJECTORY, ""):
+        inputs[TRAJECTORY] = results_of(inputs[TRAJECTORY])
     normals = {name: normal(value) for name, value in inputs.items()}
     skill = read_skill("\n\n".join([form.skill, *opened.values()]), form.inputs)
     values: dict[str, str] = {}
