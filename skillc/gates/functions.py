@@ -37,6 +37,8 @@ Takes = Literal[
     "share",  # a literal number without a unit
     "texts",  # a list of quoted texts
     "phrases",  # quoted texts, or a field
+    "quoted",  # a text in quotes
+    "tool",  # the name of a tool, in quotes
     "passed",  # a field, a text or a number, passed to a function of the user
     "function",  # a text of the form module:function
     "metric",  # a metric, or an expression that makes one
@@ -142,6 +144,8 @@ _SHOWN = {
     "function": '"module:function"',
     "texts": '["a", "b"]',
     "phrases": '["a", "b"]',
+    "quoted": '"..."',
+    "tool": '"tool"',
     "judged": "rubric",
     "model": "role",
     "literal": "number",
@@ -179,6 +183,7 @@ _METRIC = BuiltinParameter("metric", "metric")
 _STATE = BuiltinParameter("state", "state")
 _CLAIM = BuiltinParameter("claim", "claim")
 _PHRASES = BuiltinParameter("phrases", "phrases")
+_TOOL = BuiltinParameter("tool", "tool")
 _CONDITION = BuiltinParameter("condition", "condition")
 _ON, _BY, _OVER = _option("on", "batch"), _option("by", "field"), _option("over", "run")
 
@@ -242,7 +247,16 @@ _EXAMPLE = (
     ),
     _example("reward", "the score that the environment gave the rollout; without one the run stops"),
     _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns"),
-    _example("seconds", "time of the rollout", unit="s", range=POSITIVE, since="0.5"),
+    _example("seconds", "time of the rollout", unit="s", range=POSITIVE),
+    _example("cost", "list price of the rollout's calls", unit="$", range=POSITIVE),
+    _example("used", "1 where the rollout called the tool", _TOOL),
+    _example("calls", "how often the rollout called the tool", _TOOL, range=POSITIVE, limit="turns"),
+    _example("order", "1 where the rollout called all of the tools, first in this order", _TOOL, many=True),
+    _example(
+        "file_contains",
+        "the share of the texts that a file which the rollout wrote contains, ignoring case; 0 without the file",
+        *(BuiltinParameter("path", "quoted"), _PHRASES),
+    ),
     _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill")),
 )
 

@@ -26,6 +26,7 @@ from skillc.language.modules import hint_elsewhere
 from skillc.language.scope import unknown_module
 from skillc.language.types import ArgumentType, Broken, ColumnType, NumberType, TextType, Typed, metric_quantity
 from skillc.syntax import nodes
+from skillc.syntax.source import Span
 from skillc.text import listed
 
 if TYPE_CHECKING:
@@ -268,6 +269,23 @@ def phrases(low: Lowering, node: nodes.Expression) -> Typed:
     return bound if bound is not None and isinstance(bound.type, TextType) else readable(low, node)
 
 
+def quoted(low: Lowering, node: nodes.Expression) -> Typed:
+    """A text in quotes, which no field gives."""
+    found = _quoted(node) or _bound(low, node, "text")
+    if found is None or not isinstance(found.type, TextType):
+        raise _expected(low, node, "a text in quotes", 'write `"..."`')
+    return found
+
+
+def tool(low: Lowering, node: nodes.Expression) -> Typed:
+    """The name of a tool in quotes; one that the program declares, if all of its tools are functions."""
+    found, known = quoted(low, node), low.scope.facts.tools
+    if known is not None and isinstance(found.term, TextConstant) and found.term.value not in known:
+        name = Span(node.span.start + 1, node.span.end - 1)
+        raise low.scope.unknown("SK204", "tool", found.term.value, name, known)
+    return found
+
+
 def passed(low: Lowering, node: nodes.Expression) -> Typed:
     """An argument passed to your function after the example: the name of a field, a text, a number."""
     found = _quoted(node) or _bound(low, node, "text")
@@ -355,6 +373,8 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "share": share,
         "texts": texts,
         "phrases": phrases,
+        "quoted": quoted,
+        "tool": tool,
         "passed": passed,
         "function": function,
         "metric": metric,

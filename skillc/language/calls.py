@@ -13,7 +13,7 @@ from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Term, 
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
-from skillc.language.kinds import WITHOUT_REWARD
+from skillc.language.kinds import ONE_TURN, WITHOUT_FILES, WITHOUT_REWARD
 from skillc.language.modules import hint_elsewhere
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
 
 # Functions that read a rollout even if no argument is an output.
-_OF_ROLLOUTS = frozenset({"python", "opened", "reward", "turns", "seconds", "judge"})
+_OF_ROLLOUTS = frozenset(
+    {"python", "opened", "reward", "turns", "seconds", "cost", "used", "calls", "order", "file_contains", "judge"}
+)
 _UNSUPPORTED_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
 
 Given = list[tuple[BuiltinParameter, nodes.Argument, Typed]]
@@ -41,10 +43,7 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     builtin = lookup(name, scope.level)
     if builtin is None:
         raise _no_function(low, node, name)
-    if name == "reward" and not scope.generic and scope.facts.rollout in WITHOUT_REWARD:
-        message = f"a rollout of `{scope.facts.rollout}` has no reward"
-        hint = 'measure its output, as `exact_match(...)` does; `rollout = environment("module:Class")` has a reward'
-        raise scope.fail("SK321", node.function.span, message, hint)
+    _needs_of_rollout(low, node, name)
     given = _arguments(low, node, builtin)
     arguments = tuple(typed.term for parameter, _, typed in given if not parameter.named)
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
@@ -54,6 +53,30 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
         place = scope.site or Label(scope.source, node.function.span)
         scope.effort.unsupported.append(Unsupported(f"`{name}`", place.source, place.span, builtin.since, hint))
     return Typed(CallTerm(name, arguments, options), quantity)
+
+
+def _needs_of_rollout(low: Lowering, node: nodes.Call, name: str) -> None:
+    """Refuse a function of what no rollout of the program has: a reward, calls of tools, files."""
+    missing = {
+        "reward": (
+            "reward",
+            WITHOUT_REWARD,
+            'measure its output; `rollout = environment("module:Class")` has a reward',
+        ),
+        **dict.fromkeys(
+            ("used", "calls", "order"),
+            (
+                "calls of tools",
+                ONE_TURN,
+                'an agent has them: `rollout = react { tools = [python("module:function")] }`',
+            ),
+        ),
+        "file_contains": ("files", WITHOUT_FILES, 'an agent in a workspace writes files: `rollout = command("...")`'),
+    }.get(name)
+    scope = low.scope
+    if missing is not None and not scope.generic and scope.facts.rollout in missing[1]:
+        message = f"a rollout of `{scope.facts.rollout}` has no {missing[0]}"
+        raise scope.fail("SK321", node.function.span, message, missing[2])
 
 
 def _no_function(low: Lowering, node: nodes.Call, name: str) -> Broken:

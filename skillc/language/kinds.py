@@ -195,6 +195,8 @@ ONE_TURN = ("predict", "chain_of_thought")
 """Kinds of rollouts that are one call of the target."""
 WITHOUT_REWARD = (*ONE_TURN, "react", "codex", "opencode", "hermes", "claude_code", "command")
 """Kinds of rollouts that give no reward."""
+WITHOUT_FILES = (*ONE_TURN, "react", "environment")
+"""Kinds of rollouts that have no workspace, so that they write no files."""
 ENVIRONMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType({each.name: each.default for each in _ENVIRONMENT})
 """The settings of `environment(...)`; its block passes all others to the class."""
 

@@ -16,6 +16,7 @@ from skillc.language.checked import (
     CheckedMetric,
     Entity,
     Invocation,
+    Items,
     Setting,
     Unsupported,
     Word,
@@ -70,6 +71,7 @@ class Declarations:
         always: those that the target always reads.
         rollout: the kind of rollout; empty without a task.
         turns: the limit of the turns of a rollout.
+        tools: the names of an agent's tools; None if only a run can know them.
         without: kinds that the program lacks; references to them are not reported.
         change: upper bound of `change(candidate)`, if the limits of the sections imply one.
     """
@@ -80,6 +82,7 @@ class Declarations:
     rubrics: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     rollout: str = ""
+    tools: tuple[str, ...] | None = None
     always: tuple[str, ...] = ()
     turns: Fraction | None = None
     without: frozenset[str] = frozenset()
@@ -102,9 +105,22 @@ class Declarations:
             always=tuple(each.name or "" for each in entities if each.kind == "skill" and _is_read_always(each)),
             rollout=kind,
             turns=_turns(kind, rollout),
+            tools=_tools(kind, rollout),
             without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
             change=largest_change(entity for entity in entities if entity.kind == "skill"),
         )
+
+
+def _tools(kind: str, rollout: Setting | None) -> tuple[str, ...] | None:
+    """The names of an agent's tools, if all of them are functions."""
+    declared = rollout.block.get("tools") if rollout is not None and kind == "react" else None
+    items = declared.value.items if declared is not None and isinstance(declared.value, Items) else ()
+    names = [
+        str(each.arguments[0]).rpartition(":")[2]
+        for each in items
+        if isinstance(each, Invocation) and each.function == "python"
+    ]
+    return tuple(names) if names and len(names) == len(items) else None
 
 
 def _turns(kind: str, rollout: Setting | None) -> Fraction | None:

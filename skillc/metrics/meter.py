@@ -31,7 +31,7 @@ from skillc.gates.terms import (
     walk,
 )
 from skillc.json_values import JsonObject
-from skillc.metrics.behaviour import TRAJECTORY
+from skillc.metrics.behaviour import TRAJECTORY, WITHOUT_ANSWER, measure_trajectory
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.schema import MetricPlan, Plan, artifact_name
@@ -273,8 +273,8 @@ class _Evaluation:
     def _measure(self, term: CallTerm, inner: list[_Value]) -> tuple[Measurement, Fraction, Fraction]:
         """Return the result of a primitive and its declared range."""
         if term.function in TRAJECTORY:
-            most = 1 if term.function == "reward" else max(1, self._trajectory.turns)
-            return TRAJECTORY[term.function](self._trajectory), Fraction(0), Fraction(most)
+            measured, most = measure_trajectory(term.function, self._trajectory, [_plain(value) for value in inner])
+            return measured, Fraction(0), _exact(most)
         if term.function == OPENED:
             return self._opened(term), Fraction(0), Fraction(1)
         options = dict(zip((name for name, _ in term.options), inner[len(term.arguments) :], strict=True))
@@ -348,7 +348,7 @@ def _python_argument(term: Term) -> JsonValue:
 
 
 def _without_answer(plan: Plan) -> tuple[MetricPlan, ...]:
-    """Return the metrics of what the target opened, which a rollout without a readable answer has too."""
+    """Return the metrics of what the target opened or called, which a rollout without a readable answer has too."""
     reads: dict[str, bool] = {}
     for metric in plan.metrics:
         parts = list(walk(metric.term))
@@ -356,7 +356,7 @@ def _without_answer(plan: Plan) -> tuple[MetricPlan, ...]:
         named = [part.name for part in parts if isinstance(part, MetricTerm)]
         outputs = {field.name for field in plan.task.outputs}
         answers = any(isinstance(part, FieldTerm) and part.name in outputs for part in parts) or "python" in functions
-        reads[metric.name] = (OPENED in functions or any(map(reads.get, named))) and not (
+        reads[metric.name] = (bool(functions & {OPENED, *WITHOUT_ANSWER}) or any(map(reads.get, named))) and not (
             answers or any(not reads.get(name) for name in named)
         )
     return tuple(metric for metric in plan.metrics if reads[metric.name])

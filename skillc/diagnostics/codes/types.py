@@ -154,9 +154,11 @@ CODES: tuple[Code, ...] = (
     ),
     Code(
         321,
-        "reward of a rollout without one",
-        "`reward()` is the score that an environment gives a rollout, and this kind of rollout has no environment. "
-        'Measure the output instead, or play in one: `rollout = environment("module:Class")`.',
+        "measurement that no rollout of the program has",
+        "`reward()` is the score that an environment gives a rollout; `used`, `calls` and `order` read the calls of "
+        "tools, and `file_contains` the files of a workspace. This kind of rollout has none of it. Measure the output "
+        'instead, or run the skill where it is used: `environment("module:Class")`, `react { tools = [...] }`, '
+        '`command("...")`.',
         program("metric won = reward()"),
         program("metric won = exact_match(answer)"),
     ),
