@@ -257,7 +257,15 @@ def _without(section: Section, rule: Rule) -> Section:
 def _check_limits(before: Document, after: Document) -> None:
     """Refuse a section that grows over its limit. One that is over its limit may shrink."""
     for old, new in zip(before.sections, after.sections, strict=True):
-        if old is new or new.limit is None:
+        if old is new:
+            continue
+        if new.characters is not None:
+            size = len(new.body)
+            if not new.rules:
+                raise Refusal(f"section `{new.name}` would be empty")
+            if size > new.characters and size > len(old.body):
+                raise Refusal(f"section `{new.name}` would have {size} characters, its limit is {new.characters}")
+        if new.limit is None:
             continue
         if new.tokens > new.limit and new.tokens > old.tokens:
             raise Refusal(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")

@@ -46,6 +46,7 @@ class Section:
     Attributes:
         limit: the most tokens that the section's body may have.
         title: the heading; None makes it from the name, "" leaves it out.
+        characters: the most characters that the body may have.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Section:
     rules: tuple[Rule, ...] = ()
     limit: int | None = None
     title: str | None = None
+    characters: int | None = None
 
     def __post_init__(self) -> None:
         if self.mode != "trainable":

@@ -26,6 +26,7 @@ from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.records import ServerSummary
+from skillc.optimize.description import is_trained, train_with_description
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import ArmScore, FinalResult, final_test
 from skillc.optimize.host import Observer, stop_reason
@@ -172,6 +173,8 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
     own = job.planned.plan.optimize.method == "skillc"
 
     async def search(engine: Engine, initial: Document) -> TrainResult:
+        if is_trained(engine.plan):
+            return await train_with_description(engine, initial)
         return await (train(engine, initial) if own else train_by_method(engine, initial, client))
 
     with open_run(job, observer, client, stop) as run:

@@ -62,8 +62,13 @@ class _Listener(ForwardingObserver):
         super().decided(record)
 
 
-async def train(engine: Engine, initial: Document) -> TrainResult:
+async def train(engine: Engine, initial: Document, *, begun: SearchState | None = None) -> TrainResult:
     """Measure the baseline, then train until something ends the run. Caps, clocks and signals only cut it off.
+
+    Args:
+        engine: the run.
+        initial: the skill to begin with.
+        begun: an earlier part of the run, whose decisions count on and whose initial skill is that of the run.
 
     Raises:
         BudgetReached: the caps do not admit the baseline.
@@ -73,6 +78,8 @@ async def train(engine: Engine, initial: Document) -> TrainResult:
     listener = _Listener(engine.observer)
     engine, quarantined = await baseline(replace(engine, observer=listener), initial)
     state = first_state(engine, initial)
+    if begun is not None:
+        state = replace(state, initial=begun.initial, decisions=begun.decisions, accepted=begun.accepted)
     check_requires(engine, state)
     engine.reserve.set_aside()
     if engine.plan.optimize.speculate and engine.plan.optimize.accept == "gates":
