@@ -274,6 +274,7 @@ class _Counter:
             self._meta_skill(steps, expected),
             Stage("final test", "target", each.rollout.times(0, test * optimize.samples, test * optimize.samples)),
             Stage("no skill", "target", each.bare.times(0, *[(sizes.validation + sizes.test) * optimize.samples] * 2)),
+            Stage("always read", "target", self._always_read()),
         ]
         known = {
             "baseline": least.baseline,
@@ -284,6 +285,13 @@ class _Counter:
         }
         found = [replace(s, bound=replace(s.bound, least=known.get(s.name, s.bound.least))) for s in found]
         return tuple(stage for stage in found if stage.bound.most.calls)
+
+    def _always_read(self) -> SpendBound:
+        """The compiled skill on validation and test as if it were always read, if it is opened on demand."""
+        if self._plan.skill.load == "always":
+            return SpendBound()
+        examples = (self._sizes.validation + self._sizes.test) * self._optimize.samples
+        return self._each.always_read.times(0, examples, examples)
 
     def _parts(self, batch: int, again: int) -> tuple[int, int, int]:
         """Reflections of a step over `batch` examples and `again` earlier failures: at least, about, at most.

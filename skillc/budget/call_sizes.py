@@ -87,6 +87,7 @@ class CallSizer:
         return CallSizes(
             rollout=self.rollout(reads),
             first=self.rollout(_reads(self._plan, low, low, low)),
+            always_read=self.rollout(TargetReads(*self._skill)),
             bare=self.rollout(TargetReads(*[count_tokens(task_text(self._plan.task))] * 3)),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(MOST_CITED, listed, most_listed, reply=2 * edits * _AN_EDIT),

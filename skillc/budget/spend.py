@@ -81,7 +81,7 @@ class Stage:
     @property
     def each_step(self) -> bool:
         """Whether it grows with the number of steps."""
-        return self.name not in ("preflight", "baseline", "final test", "no skill")
+        return self.name not in ("preflight", "baseline", "final test", "no skill", "always read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +178,14 @@ class CallSizes:
     Attributes:
         rollout: a whole rollout with the judges of its metrics, under some skill of the run.
         first: one under the initial skill.
+        always_read: one under some skill of the run that the target always reads.
         bare: one without any skill.
         propose: a question of a peer's method for a whole new text.
     """
 
     rollout: SpendBound
     first: SpendBound
+    always_read: SpendBound
     bare: SpendBound
     reflect: SpendBound
     aggregate: SpendBound

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from skillc.budget.spend import CallSizes, Least, Sizes, Stage
+from skillc.budget.spend import CallSizes, Least, Sizes, SpendBound, Stage
 from skillc.language.loop import OptimizePlan
 from skillc.plan.initial import sections_of
 from skillc.plan.schema import Plan
@@ -276,8 +276,15 @@ def method_stages(plan: Plan, sizes: Sizes, each: CallSizes, least: Least) -> tu
         Stage("gate", "target", replace(gated, least=least.validation)),
         Stage("final test", "target", replace(rollout.times(0, test, test), least=least.test)),
         Stage("no skill", "target", each.bare.times(0, *[validation + sizes.test * plan.optimize.samples] * 2)),
+        Stage("always read", "target", _always_read(plan, each, validation + sizes.test * plan.optimize.samples)),
     )
     return tuple(stage for stage in found if stage.bound.most.calls)
+
+
+def _always_read(plan: Plan, each: CallSizes, examples: int) -> SpendBound:
+    if plan.skill.load == "always":
+        return SpendBound()
+    return each.always_read.times(0, examples, examples)
 
 
 def _validation(plan: Plan, sizes: Sizes) -> int:

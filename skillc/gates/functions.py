@@ -348,6 +348,8 @@ def _by_name(*groups: tuple[Builtin, ...]) -> Mapping[str, Builtin]:
 
 EXAMPLE_FUNCTIONS = _by_name(_EXAMPLE, _BOTH)
 RUN_FUNCTIONS = _by_name(_RUN, _BOTH)
+CONDITIONAL = ("precision", "recall")
+"""Functions that compare a metric with a condition on the data."""
 NAMES = frozenset(EXAMPLE_FUNCTIONS) | frozenset(RUN_FUNCTIONS)
 
 

@@ -6,7 +6,19 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
-from skillc.gates.terms import CallTerm, Constant, Operation, StateTerm, calls, conjuncts, show_term, sides
+from skillc.gates.functions import CONDITIONAL
+from skillc.gates.terms import (
+    CallTerm,
+    Constant,
+    MetricTerm,
+    Operation,
+    StateTerm,
+    WordTerm,
+    calls,
+    conjuncts,
+    show_term,
+    sides,
+)
 from skillc.gates.units import decimal
 from skillc.language.checked import Amount, Entity, Items, Setting, Shares, Word, amount_of
 from skillc.language.kinds import default_of
@@ -47,11 +59,28 @@ def trainable_about(facts: ProgramFacts) -> Iterator[Diagnostic]:
         about = next((child for child in skill.children if child.kind == "about" and "trainable" in child.words), None)
         if about is None:
             continue
-        message = f"the `about` of `{skill.name}` is not trained: this skillc trains sections only"
+        message = f"the `about` of `{skill.name}` is not trained: the target always reads this skill"
+        load = skill.settings.get("load")
+        if load is not None and load.value == Word("on_demand"):
+            if _names_where(facts, skill.name or ""):
+                continue
+            message = f"the `about` of `{skill.name}` is not trained: no gate says where to open it"
+            hint = f'add `gate finds = recall(opened({skill.name}), kind == "...") >= 90%`'
+            yield warning("SK419", about, message, hint)
+            continue
         if any(child.kind == "section" and "frozen" not in child.words for child in skill.children):
             yield note("SK419", about, message, "write its final text; it stays frozen")
         else:
             yield warning("SK419", about, f"{message}, and the skill has none", "add `trainable section rules`")
+
+
+def _names_where(facts: ProgramFacts, skill: str) -> bool:
+    """Whether a gate on precision or recall has a condition under which a skill should be opened."""
+    opened = CallTerm("opened", (WordTerm(skill),))
+    terms = {metric.name: metric.term for metric in facts.checked.metrics}
+    found = (call for gate in facts.checked.gates for call in calls(gate.term) if call.function in CONDITIONAL)
+    read = (call.arguments[0] for call in found)
+    return any(isinstance(metric, MetricTerm) and terms.get(metric.name) == opened for metric in read)
 
 
 @rule(ProgramFacts)

@@ -32,7 +32,10 @@ TABLE_HEADING = "estimated cost of a compile:"
 
 _KEPT = 16
 _FILES = ("source", "train", "validation", "test")
-_MEASURING = ("baseline", "rollout", "screen", "gate", "slow update", "tidy", "search", "final test", "no skill")
+_MEASURING = (
+    *("baseline", "rollout", "screen", "gate", "slow update", "tidy", "search", "final test", "no skill"),
+    "always read",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator
 from skillc.data.dataset import Dataset
 from skillc.data.split import Side
 from skillc.errors import SkillcError
+from skillc.gates.functions import CONDITIONAL
 from skillc.gates.terms import CallTerm, Term, calls, show_term
 from skillc.metrics.meter import condition_holds
 from skillc.plan.schema import Plan
 from skillc.text import counted
 
-FUNCTIONS = ("precision", "recall")
 _DECIDED_ON: tuple[Side, ...] = ("validation",)
 
 
 def conditions(terms: Iterable[Term]) -> Iterator[CallTerm]:
     """Yield each call of `precision` or `recall`; its second argument is the condition."""
     for term in terms:
-        yield from (call for call in calls(term) if call.function in FUNCTIONS)
+        yield from (call for call in calls(term) if call.function in CONDITIONAL)
 
 
 def undecided(plan: Plan, dataset: Dataset, terms: Iterable[Term]) -> list[SkillcError]:

@@ -18,10 +18,11 @@ from pydantic import JsonValue
 from skillc.budget.steps import steps_of, steps_per_epoch
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
 from skillc.gates.evaluate import decide
+from skillc.gates.functions import CONDITIONAL
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, Term, WordTerm
 from skillc.language.loop import BudgetPlan
-from skillc.metrics.triggers import FUNCTIONS, conditions
+from skillc.metrics.triggers import conditions
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.gate import evidence, skills_by_name, text_evidence
 from skillc.optimize.host import ForwardingObserver, Observer
@@ -47,7 +48,7 @@ _TOKENS = 256
 _HOW = (
     "The target reads the text of the section `about` as the description of this skill, in a list with other skills, "
     "and decides from it alone whether to open the skill. Its rules are the sentences of that description. Write what "
-    "the skill is for, when to open it and when to leave it closed, in plain sentences that are as short as they can be."
+    "the skill is for, when to open it and when to leave it closed, in plain sentences, as short as they can be."
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
@@ -293,7 +294,7 @@ async def _met(engine: Engine, initial: Document) -> tuple[GatePlan, ...]:
     state = first_state(engine, initial)
     seen = evidence(engine, skills_by_name(state, initial), (), text_evidence(engine, {}, None))
     for gate in engine.plan.gates:
-        only = {call.function for call in _calls(gate.term)} <= set(FUNCTIONS)
+        only = {call.function for call in _calls(gate.term)} <= set(CONDITIONAL)
         if only and any(True for _ in conditions([gate.term])) and decide(gate.term, seen) is Truth.TRUE:
             found.append(gate)
     return tuple(found)
@@ -306,4 +307,3 @@ def _calls(term: Term) -> list[CallTerm]:
     if isinstance(term, MeanTerm):
         return [CallTerm("mean", ())]
     return [call for operand in getattr(term, "operands", ()) for call in _calls(operand)]
-

@@ -37,6 +37,7 @@ class Engine:
         max_rollout_cost: nano-dollars of the dearest possible rollout; None if the price is unknown.
         admits: whether that many more rollouts fit under the caps at worst.
         ahead: prefetches the rollouts of the next batch.
+        always_read: measures skills as if they were always read; None if they are.
         near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
         acceptance: how candidates are decided.
@@ -53,6 +54,7 @@ class Engine:
     max_rollout_cost: int | None = None
     admits: Callable[[int], bool] = lambda rollouts: True
     ahead: Prefetcher = NO_PREFETCH
+    always_read: Rollouts | None = None
     near: Near = field(init=False, repr=False, compare=False)
     mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)
     acceptance: Acceptance = field(init=False, repr=False, compare=False)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TypeVar
 
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.models.failures import BudgetReached, EndpointUnreachable
+from skillc.optimize.arms import OpeningScore, measure_always_read, opening_score
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import stop_reason
@@ -20,6 +22,7 @@ from skillc.plan.schema import Plan
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 RETRIES = 2
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class FinalResult:
         over_none: mean gain of the best skill over no skill on the test split, over the examples measured under both.
             It is not tested for significance. None without a test.
         parts: for each metric in the goal's term, the same arms on validation and test; empty for a plain goal.
+        always_read: the best skill on validation and test if the target always read it; None if it does.
+        opened: where the target opened it on validation and test; None unless a gate names where it should.
     """
 
     validation: dict[str, ArmScore]
@@ -45,6 +50,8 @@ class FinalResult:
     verdict: Verdict
     over_none: Fraction | None = None
     parts: dict[str, tuple[dict[str, ArmScore], dict[str, ArmScore]]] = field(default_factory=dict)
+    always_read: tuple[ArmScore, ArmScore] | None = None
+    opened: tuple[OpeningScore, OpeningScore] | None = None
 
 
 async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
@@ -67,6 +74,7 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
     seen = test if verdict.n else ()
     if trained.stopped not in ("interrupted", DOWN):
         await _measure_no_skill(engine, [*engine.dataset.validation, *seen])
+        await measure_always_read(engine, state.best, [*engine.dataset.validation, *seen])
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
 
     def table(metric: str) -> tuple[dict[str, ArmScore], dict[str, ArmScore]]:
@@ -80,7 +88,23 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         verdict,
         over_none=_over_none(engine, state.best, seen),
         parts={name: table(name) for name in goal_parts(engine.plan)},
+        always_read=_both(lambda split: _arm_if_always_read(engine, state.best, split), engine, seen),
+        opened=_both(lambda split: opening_score(engine, state.best, split), engine, seen),
     )
+
+
+def _both(
+    score: Callable[[Sequence[Example]], T | None], engine: Engine, tested: Sequence[Example]
+) -> tuple[T, T] | None:
+    """Return a score on validation and on the examples of the test, None if there is none."""
+    validation, test = score(engine.dataset.validation), score(tested)
+    return (validation, test) if validation is not None and test is not None else None
+
+
+def _arm_if_always_read(engine: Engine, skill: Document, examples: Sequence[Example]) -> ArmScore | None:
+    if engine.always_read is None:
+        return None
+    return score_arm(replace(engine, rollouts=engine.always_read), skill, examples, engine.plan.goal.name)
 
 
 def goal_parts(plan: Plan) -> list[str]:

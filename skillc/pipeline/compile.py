@@ -41,6 +41,7 @@ from skillc.plan.lock import (
     Lock,
     LookLock,
     ModelLock,
+    OpenedLock,
     ProgramLock,
     SkillLock,
     TestLock,
@@ -215,7 +216,13 @@ def open_run(
         with open_record(store, client, info.salt) as record:
             session = Session(plan, client, observer, stop, record)
             reserve = ClosingReserve(client.ledger, job.estimated.bounds)
-            engine = session.engine(dataset, session.rollouts(meter), reserve, estimated=job.estimated)
+            engine = session.engine(
+                dataset,
+                session.rollouts(meter),
+                reserve,
+                estimated=job.estimated,
+                always_read=session.always_read(meter),
+            )
             looks = looks_of(before.lock, candidate.lock)
             initial = initial_document(plan)
             yield CompileRun(job, name, session, record, engine, initial, meter, looks, before, folder, info)
@@ -323,6 +330,7 @@ def _lock(
         reason=verdict.reason,
         test=TestLock(
             **_arms(tested.test),
+            **_on_demand(tested, 1),
             gain=verdict.gain,
             interval=verdict.interval,
             p=verdict.p,
@@ -332,7 +340,7 @@ def _lock(
             alpha=verdict.alpha,
             smallest_detectable=None if verdict.detectable is None else Fraction(verdict.detectable),
         ),
-        validation=ValidationLock(**_arms(tested.validation)),
+        validation=ValidationLock(**_arms(tested.validation), **_on_demand(tested, 0)),
         charged=_charged(book_total(spent, "charged")),
         stopped=f"{trained.stopped} after decision {trained.state.decisions}",
         looks=looks,
@@ -362,6 +370,30 @@ class _Arms(TypedDict):
 def _arms(arms: Mapping[str, ArmScore]) -> _Arms:
     none, initial, best = (ArmLock(mean=arms[name].mean, n=arms[name].n) for name in ("none", "initial", "best"))
     return _Arms(none=none, initial=initial, best=best)
+
+
+class _OnDemand(TypedDict, total=False):
+    always_read: ArmLock
+    opened: OpenedLock
+
+
+def _on_demand(tested: FinalResult, split: int) -> _OnDemand:
+    """Return the further arm of a skill that is opened on demand, and where it was opened."""
+    found = _OnDemand()
+    if tested.always_read is not None:
+        arm = tested.always_read[split]
+        found["always_read"] = ArmLock(mean=arm.mean, n=arm.n)
+    score = tested.opened[split] if tested.opened is not None else None
+    if score is not None:
+        found["opened"] = OpenedLock(
+            hits=score.hits,
+            wanted=score.wanted,
+            strays=score.strays,
+            others=score.others,
+            precision=score.precision,
+            recall=score.recall,
+        )
+    return found
 
 
 def _charged(total: Mapping[str, JsonValue]) -> ChargedLock:

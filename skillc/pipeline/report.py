@@ -15,6 +15,7 @@ from rich.text import Text
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
 from skillc.optimize.final import ArmScore
+from skillc.plan.lock import lock_json
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
 from skillc.text import joined
@@ -29,7 +30,7 @@ _NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skil
 
 def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
     """Return the object that `compile --json` prints; verdict, test and validation are those of the lock."""
-    lock = compiled.lock.model_dump(mode="json")
+    lock = lock_json(compiled.lock)
     return {
         "format_version": 1,
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
@@ -76,6 +77,8 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         for metric, (validation, test) in tested.parts.items():
             shown = (_part(arms[name], compiled, metric) for arms in (validation, test))
             rows.add_row(f"  {metric}", *shown, style="dim")
+    if tested.always_read is not None:
+        rows.add_row("compiled skill, always read", *map(_score, tested.always_read), style="dim")
     for name, mean in compiled.baselines.items():
         rows.add_row(f"{name} (no model)", "", percent(mean), style="dim")
     return Group(
@@ -89,8 +92,29 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
             if gain is None
             else [Text(f"compared  {points(gain)} points against no skill on test (not part of the verdict)")]
         ),
+        *_opened(compiled),
         _facts(compiled),
     )
+
+
+def _opened(compiled: Compiled) -> list[Text]:
+    """Return what text and description are worth, and where the target opened the skill, on the test split."""
+    tested, lines = compiled.tested, []
+    none, offered = tested.test["none"].mean, tested.test["best"].mean
+    always = tested.always_read[1].mean if tested.always_read is not None else None
+    if none is not None and offered is not None and always is not None:
+        worth = f"text {points(always - none)} points (always read against no skill)"
+        lines.append(f"worth     {worth}, description {points(offered - always)} (offered against always read)")
+    if tested.opened is not None:
+        score = tested.opened[1]
+        if score.verified:
+            shares = f"precision {percent(score.precision)}, recall {percent(score.recall)}"
+            where = f"{score.hits} of {score.wanted} where it should be, {score.strays} of {score.others} elsewhere"
+            lines.append(f"opened    {where}: {shares} on test")
+        elif score.wanted or score.others:
+            missing = "no near miss" if score.wanted else "no example of the skill"
+            lines.append(f"opened    unverified: test has {missing}")
+    return [Text(line) for line in lines]
 
 
 def _headline(compiled: Compiled) -> list[Text]:

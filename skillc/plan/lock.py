@@ -113,6 +113,20 @@ class ArmLock(Frozen):
     n: int = 0
 
 
+class OpenedLock(Frozen):
+    """Where the target opened a skill: rollouts that should and did, should, should not and did, should not.
+
+    `precision` and `recall` are None on a split where it should always or never be opened: then they say nothing.
+    """
+
+    hits: int = 0
+    wanted: int = 0
+    strays: int = 0
+    others: int = 0
+    precision: Decimal | None = None
+    recall: Decimal | None = None
+
+
 class TestLock(Frozen):
     """The paired test of the best skill against the initial one.
 
@@ -120,6 +134,8 @@ class TestLock(Frozen):
         none: the target without a skill.
         initial: the initial skill of the run.
         best: the delivered skill.
+        always_read: the delivered skill if the target always read it; None if it does.
+        opened: where the target opened the delivered skill; None unless a gate names where it should.
         gain: mean difference in goal points.
         interval: at level 1 - alpha.
         p: two-sided.
@@ -141,6 +157,8 @@ class TestLock(Frozen):
     look: int = 0
     alpha: Decimal | None = None
     smallest_detectable: Decimal | None = None
+    always_read: ArmLock | None = None
+    opened: OpenedLock | None = None
 
 
 class ValidationLock(Frozen):
@@ -150,6 +168,8 @@ class ValidationLock(Frozen):
     none: ArmLock = ArmLock()
     initial: ArmLock = ArmLock()
     best: ArmLock = ArmLock()
+    always_read: ArmLock | None = None
+    opened: OpenedLock | None = None
 
 
 class ChargedLock(Frozen):
@@ -240,7 +260,19 @@ def _same(one: LookLock, other: LookLock) -> bool:
 
 def lock_text(lock: Lock) -> str:
     """The content of the file: JSON with sorted keys, indented by two spaces."""
-    return json.dumps(lock.model_dump(mode="json"), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return json.dumps(lock_json(lock), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def lock_json(lock: Lock) -> dict[str, JsonValue]:
+    """Return the values of a lock; those of skills that are opened on demand only if it has them."""
+    value: dict[str, JsonValue] = lock.model_dump(mode="json")
+    for split in ("test", "validation"):
+        arms = value[split]
+        assert isinstance(arms, dict)
+        for name in ("always_read", "opened"):
+            if arms[name] is None:
+                del arms[name]
+    return value
 
 
 def write_lock(path: Path, lock: Lock) -> None:

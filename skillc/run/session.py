@@ -211,11 +211,19 @@ class Session:
         client.clock = self.stop
         client.preload()
 
-    def rollouts(self, meter: Meter, role: str = TARGET) -> Rollouts:
-        """Return rollouts of the program's task with a role's model, scored by a meter."""
-        runner = RolloutRunner(self.plan, self.client, role=role, root=meter.root)
+    def rollouts(self, meter: Meter, role: str = TARGET, plan: Plan | None = None) -> Rollouts:
+        """Return rollouts of the program's task, or that of another plan, with a role's model, scored by a meter."""
+        plan = plan or self.plan
+        runner = RolloutRunner(plan, self.client, role=role, root=meter.root)
         self._runners.append(runner)
-        return Rollouts(self.plan, runner, meter, self.watch, self._record)
+        return Rollouts(plan, runner, meter, self.watch, self._record)
+
+    def always_read(self, meter: Meter) -> Rollouts | None:
+        """Return rollouts whose target always reads the skill; None if it does so anyway."""
+        if self.plan.skill.load == "always":
+            return None
+        skill = self.plan.skill.model_copy(update={"load": "always"})
+        return self.rollouts(meter, plan=self.plan.model_copy(update={"skill": skill}))
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -244,6 +252,7 @@ class Session:
         *,
         optimizer: Optimizer | None = None,
         estimated: Estimated | None = None,
+        always_read: Rollouts | None = None,
     ) -> Engine:
         """Return the engine of the loop.
 
@@ -253,6 +262,7 @@ class Session:
             reserve: the part of the budget that is kept for the final test.
             optimizer: by default the optimizer model.
             estimated: the expected cost of calls, if a rollout makes the calls of the program's task.
+            always_read: as in `Engine`.
         """
         return Engine(
             plan=self.plan,
@@ -263,6 +273,7 @@ class Session:
             wave=wave_size(self.plan, len(dataset.validation)),
             planned=max(1, decisions_of(self.plan, len(dataset.train))),
             reserve=reserve,
+            always_read=always_read,
             max_rollout_cost=None if estimated is None else self._dearest(estimated),
             admits=(lambda rollouts: True) if estimated is None else self._admits,
         )

@@ -1,21 +1,30 @@
 """A skill that the target opens by itself, through the whole compile loop with the rulebook."""
 
+import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from skillc.artifacts.loading import load_program, module_of
 from skillc.budget.bounds import Bounds
+from skillc.document.skill_md import from_skill_md
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
+from skillc.optimize.arms import opening_score
+from skillc.optimize.description import wanted
 from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Compiled, Job, compile_job
+from skillc.pipeline.report import compile_json, compile_table
 from skillc.plan.lock import read_lock
+from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.trajectory import Observation, ToolCall
 
 ROOT = Path(__file__).resolve().parents[2]
-SHORTER = ("budget.steps=1",)
+SHORTER = ("budget.steps=2",)
 
 
 def compile_example(folder: Path, settings: tuple[str, ...] = SHORTER) -> tuple[Compiled, Bounds, list[str]]:
@@ -74,3 +83,66 @@ def test_the_data_of_the_example_is_what_its_script_makes() -> None:
     made = runpy.run_path(str(ROOT / "examples/parcels/make_data.py"))["messages"](7)
     lines = (ROOT / "examples/parcels/messages.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == made
+
+
+def test_the_description_is_trained_apart_from_the_text(compiled) -> None:
+    _, done, _ = compiled
+    first, *others = done.trained.engine.observer._observer.decisions
+    assert (first["trains"], first["result"]) == ("about", "accept")
+    assert all("trains" not in record for record in others)
+    assert [record["decision"] for record in (first, *others)] == [1, 2]
+    state = done.trained.state
+    assert state.initial.about == "How to answer a complaint about a parcel."
+    assert "catalogue" in state.best.about
+    assert len(state.best.about) <= 1024
+    written = (done.artifact.parent / "SKILL.md").read_text()
+    assert from_skill_md(written).about == state.best.about
+    assert state.best.sections[0].rules
+
+
+def test_the_lock_and_the_report_have_all_three_arms(compiled) -> None:
+    folder, done, _ = compiled
+    test = json.loads((folder / "skills" / "parcel-complaints.lock").read_text())["test"]
+    # Read with the near misses too, the text does harm: that is what the description prevents.
+    assert test["none"]["mean"] < test["always_read"]["mean"] < test["best"]["mean"]
+    opened = test["opened"]
+    assert (opened["hits"], opened["strays"]) == (opened["wanted"], 0)
+    assert opened["precision"] == opened["recall"] == 1
+    said = shown(done)
+    assert "compiled skill, always read" in said
+    assert "worth     text +" in said
+    assert "precision 100.0 %, recall 100.0 % on test" in said
+    assert compile_json(done)["test"] == test
+
+
+def test_a_test_split_without_near_misses_is_unverified_and_never_perfect(compiled) -> None:
+    _, done, _ = compiled
+    engine, best = done.trained.engine, done.trained.state.best
+    condition = wanted(engine.plan)
+    kinds = {True: [], False: []}
+    for example in engine.dataset.test:
+        kinds[engine.rollouts.holds(condition, example)].append(example)
+    for examples, missing in ((kinds[True], "no near miss"), (kinds[False], "no example of the skill")):
+        score = opening_score(engine, best, examples)
+        assert (score.verified, score.precision, score.recall) == (False, None, None)
+        tested = replace(done.tested, opened=(score, score))
+        assert f"opened    unverified: test has {missing}" in shown(replace(done, tested=tested))
+
+
+def shown(done: Compiled) -> str:
+    console = Console(width=200, file=io.StringIO())
+    console.print(compile_table(done, "correct"))
+    return console.file.getvalue()
+
+
+def test_the_trigger_is_measured_with_the_text_nowhere_in_sight(compiled) -> None:
+    """The first reply of every rollout that opens the skill was given before the text was read."""
+    _, done, _ = compiled
+    engine, best = done.trained.engine, done.trained.state.best
+    for example in engine.dataset.validation:
+        steps = engine.rollouts.known(best, example).trajectory.steps
+        read = [i for i, step in enumerate(steps) if isinstance(step, Observation)]
+        opened = [i for i, step in enumerate(steps) if isinstance(step, ToolCall)]
+        assert [i - 1 for i in read] == opened
+        always = engine.always_read.known(best, example).trajectory
+        assert not opened_skills(always)

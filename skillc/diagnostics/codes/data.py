@@ -179,9 +179,10 @@ _UNUSED = (
     ),
     Code(
         419,
-        "trainable `about` is not supported yet",
-        "This version of skillc edits only sections, so `about` does not change. If the skill has no trainable "
-        "section, a run can change nothing, which is a warning.",
+        "trainable `about` that nothing trains",
+        "A description is trained where it decides something: with `load = on_demand` the target opens the skill by "
+        "it, and a gate on `precision` or `recall` of `opened(skill)` names the examples where it should. Otherwise "
+        "`about` does not change, and if the skill has no trainable section, a run can change nothing: a warning.",
         program().replace("about =", "trainable about ="),
         program(),
     ),

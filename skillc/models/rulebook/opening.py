@@ -17,7 +17,7 @@ _ITEM = re.compile(r"^[ \t]*- ([a-z0-9-]+): (.*)$", re.MULTILINE)
 _INTRODUCTION = "You can open these skills:"
 _OPENED = re.compile(r"\AThe skill ([a-z0-9-]+):\n", re.MULTILINE)
 _QUOTED = re.compile(r"[`\"“]([^`\"”]+)[`\"”]")
-_NOT = re.compile(r"^(?:not|never)\b|\b(?:do not|don't|does not|not for|except|leave it closed|answer no)\b", re.IGNORECASE)
+_NOT = re.compile(r"^(?:not|never)\b|\b(?:do not|don't|does not|not for|except|leave it closed)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]{4,}")
 
 
