@@ -105,12 +105,22 @@ def check_merged(paths: ArtifactPaths) -> None:
     Raises:
         UnmergedError: its lock, its SKILL.md or its module contains conflict markers.
     """
-    for path in (paths.lock, paths.skill, paths.module):
+    for path in (paths.lock, paths.skill, paths.module, *_sections(paths)):
         try:
             text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError):
             continue
         refuse_unmerged(path, text, paths)
+
+
+def _sections(paths: ArtifactPaths) -> list[Path]:
+    """Return the further markdown files of a skill's folder that its lock lists."""
+    try:
+        names = list(json.loads(paths.lock.read_text(encoding="utf-8-sig"))["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    below = [name for name in names if isinstance(name, str) and name.startswith(f"{paths.name}/")]
+    return [paths.base / name for name in below if name.endswith(".md") and paths.base / name != paths.skill]
 
 
 def _is_as_compiled(path: Path, text: str, paths: ArtifactPaths) -> bool:

@@ -94,9 +94,9 @@ def check_file(path: Path) -> Checked:
     return check_source(read_main(path), path.parent)
 
 
-def check_source(source: Source, folder: Path) -> Checked:
-    """Check a program whose files are in a folder."""
-    return check(source, Loader(folder, skill_sections=read_sections))
+def check_source(source: Source, folder: Path, *, complete: bool = True) -> Checked:
+    """Check a program whose files are in a folder; one that is not complete lacks what only a run needs."""
+    return check(source, Loader(folder, skill_sections=read_sections, complete=complete))
 
 
 def check(source: Source, loader: Loader | None = None) -> Checked:
@@ -296,12 +296,15 @@ def _unusable(planned: Planned, problem: SkillcError) -> list[Diagnostic]:
 
 def _compiled(planned: Planned) -> Mapping[str, str]:
     """Return the learned text of the compiled skill beside the program; nothing if there is none."""
+    from skillc.document.folder import read_skill
+
     file = ArtifactPaths.beside(planned.root, planned.plan.skill.artifact).skill
     if not file.is_file():
         return {}
     shown = file.relative_to(planned.root).as_posix()
     try:
-        sections = read_sections(file)
+        text = file.read_text(encoding="utf-8")
+        sections = {section.name: section.text for section in read_skill(file, text).sections}
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"`{shown}` can't be read") from problem
     # Texts of the program are checked in the program.

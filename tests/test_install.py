@@ -227,6 +227,7 @@ def test_a_link_among_the_files_of_the_skill_is_not_copied(project, tmp_path):
 
 def test_a_full_disk_leaves_every_place_as_it_was(project, monkeypatch):
     import skillc.artifacts.install as module
+    from skillc import skill_files
 
     put("codex", "claude-code")
     (project / "skills/route-tickets/SKILL.md").write_text(SKILL + "- New.\n")
@@ -238,7 +239,8 @@ def test_a_full_disk_leaves_every_place_as_it_was(project, monkeypatch):
             raise OSError(28, "No space left on device", str(path))
         real(path, content, **options)
 
-    monkeypatch.setattr(module, "write_atomically", full)
+    for each in (module, skill_files):
+        monkeypatch.setattr(each, "write_atomically", full)
     with pytest.raises(SkillcError, match="No space left on device"):
         put("codex", "claude-code")
     assert held(project) == before
@@ -254,6 +256,7 @@ def test_a_folder_that_may_not_be_written_is_a_message(project):
 @pytest.mark.parametrize("survived", range(7))
 def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_on(project, monkeypatch, survived):
     import skillc.artifacts.install as module
+    from skillc import skill_files
 
     class Killed(BaseException):
         pass
@@ -271,7 +274,8 @@ def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_
 
         return step
 
-    monkeypatch.setattr(module, "write_atomically", counting(module.write_atomically))
+    for each in (module, skill_files):
+        monkeypatch.setattr(each, "write_atomically", counting(each.write_atomically))
     monkeypatch.setattr(Path, "rename", counting(Path.rename))
     with pytest.raises(Killed):
         put("codex")

@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Everything may import the leaves, and what comes before it in the order.
 LEAVES = {
     *("artifact_paths", "conflict", "errors", "fences", "files", "images", "json_values", "outcomes"),
-    *("processes", "redaction", "text", "tokens", "trajectories"),
+    *("processes", "redaction", "skill_files", "text", "tokens", "trajectories"),
 }
 ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),

@@ -26,13 +26,13 @@ from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import plan_file
 from skillc.plan.lock import Lock, has_digest, read_lock
+from skillc.skill_files import read_folder, write_folder
 
 Action = Literal["install", "update", "replace", "unchanged"]
 Contents = Mapping[str, bytes]
 
 # Seconds after which an unfinished copy is considered abandoned by a killed process.
 _ABANDONED = 3600.0
-_SKIPPED = frozenset({"__pycache__", "node_modules"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def install_skill(
     """
     paths = _skill_of(path)
     check_merged(paths)
-    files, lock = _files_of(paths.folder), read_lock(paths.lock) if paths.lock.exists() else None
+    files, lock = read_folder(paths.folder), read_lock(paths.lock) if paths.lock.exists() else None
     _check_valid(paths, files)
     places = {agent: _place(agent, project, environment) for agent in agents}
 
@@ -145,9 +145,15 @@ def install_skill(
 def _notes(paths: ArtifactPaths, lock: Lock | None) -> tuple[str, ...]:
     if lock is None:
         return (f"`{paths.lock}` is missing, so the verdict on this skill is unknown",)
-    if has_digest(paths.skill.read_bytes(), lock.files.get(paths.key(paths.skill))):
-        return ()
-    return (f"`{paths.skill}` was edited since the compile, so the test in the lock is of another text",)
+    below = {name: paths.base / name for name in lock.files if name.startswith(f"{paths.name}/")}
+    edited = [
+        path for name, path in below.items() if not (path.is_file() and has_digest(path.read_bytes(), lock.files[name]))
+    ]
+    return tuple(
+        f"`{path}` {'was edited' if path.is_file() else 'is missing'} since the compile, so the test in the lock is of "
+        f"another {'text' if path == paths.skill else 'skill'}"
+        for path in edited
+    )
 
 
 # ---- the skill ------------------------------------------------------------------------------------
@@ -165,24 +171,6 @@ def _skill_of(path: Path) -> ArtifactPaths:
             hint = f"the last one was not delivered: `skillc compile {program} --require none` delivers it"
         raise SkillcError(f"`{program}` is not compiled: `{paths.skill}` is missing", hint=hint)
     return paths
-
-
-def _files_of(folder: Path) -> Contents:
-    """Return the files of a skill by their paths, with `/`, without hidden files and caches."""
-    found = {}
-    try:
-        for place, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
-            for name in sorted([*names, *(each for each in folders if Path(place, each).is_symlink())]):
-                file = Path(place, name)
-                if name.startswith("."):
-                    continue
-                if file.is_symlink() or not file.is_file():
-                    raise SkillcError(f"`{file}` is not a plain file", hint="replace it by a copy of the file")
-                found[file.relative_to(folder).as_posix()] = file.read_bytes()
-    except OSError as problem:
-        raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
-    return found
 
 
 def _check_valid(paths: ArtifactPaths, files: Contents) -> None:
@@ -233,7 +221,7 @@ def _target(agent: str, place: Path, paths: ArtifactPaths, files: Contents, *, f
         return InstallTarget(agent, folder, "install")
     if not folder.is_dir():
         raise SkillcError(f"`{folder}` is a file", hint="remove it")
-    present, record, origin = _files_of(folder), _record(folder), _origin(paths, folder)
+    present, record, origin = read_folder(folder), _record(folder), _origin(paths, folder)
     if present == files and record.get("from") == origin:
         return InstallTarget(agent, folder, "unchanged")
     if force or present == files:
@@ -283,9 +271,7 @@ def _write(
             new = staged[-1][1]
             new.parent.mkdir(parents=True, exist_ok=True)
             new.mkdir()
-            for name, content in files.items():
-                (new / name).parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(new / name, content)
+            write_folder(new, files)
         check()
         for target, new in staged:
             _swap(target, new, _origin(paths, target.folder), _digests(files))
@@ -326,7 +312,7 @@ def _recover(folder: Path) -> None:
         for old in sorted(folder.parent.glob(f".{folder.name}.*.old")):
             if not folder.exists():
                 old.rename(folder)
-            elif _digests(_files_of(old)) in (record.get("files"), record.get("writing"), record.get("before")):
+            elif _digests(read_folder(old)) in (record.get("files"), record.get("writing"), record.get("before")):
                 shutil.rmtree(old)
         for new in folder.parent.glob(f".{folder.name}.*.new"):
             # A younger one may belong to a running process.

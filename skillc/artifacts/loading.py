@@ -83,21 +83,22 @@ def load_program(path: Path) -> LoadedProgram:
     from skillc.artifact_paths import ArtifactPaths
     from skillc.artifacts.owner import check_owner
     from skillc.conflict import check_merged
-    from skillc.document.skill_md import from_skill_md
+    from skillc.document.folder import read_skill
     from skillc.frontend import plan_file
-    from skillc.plan.initial import initial_document
+    from skillc.plan.initial import initial_skill
 
     plan = plan_file(path, complete=False).plan
     paths = ArtifactPaths.beside(path.parent, plan.skill.artifact)
     try:
         text = paths.skill.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        return LoadedProgram(plan, path.parent, initial_document(plan), compiled=False)
+        return LoadedProgram(plan, path.parent, initial_skill(plan, path.parent), compiled=False)
     except (OSError, UnicodeDecodeError) as problem:
         raise SkillcError(f"the skill `{paths.skill}` cannot be read: {problem}") from problem
     check_merged(paths)
     check_owner(path, paths, _lock(paths.lock))
-    return LoadedProgram(plan, path.parent, from_skill_md(text), compiled=True)
+    skill = read_skill(paths.skill, text, whole=not plan.task.rollout.one_turn)
+    return LoadedProgram(plan, path.parent, skill, compiled=True)
 
 
 def _lock(place: Path) -> Lock | None:

@@ -47,6 +47,8 @@ class Section:
         limit: the most tokens that the section's body may have.
         title: the heading; None makes it from the name, "" leaves it out.
         characters: the most characters that the body may have.
+        file: its file in the skill's folder, which SKILL.md links; None if its text is in SKILL.md.
+        about: when to read its file.
     """
 
     name: str
@@ -56,6 +58,8 @@ class Section:
     limit: int | None = None
     title: str | None = None
     characters: int | None = None
+    file: str | None = None
+    about: str = ""
 
     def __post_init__(self) -> None:
         if self.mode != "trainable":
@@ -93,6 +97,7 @@ class Document:
         task: the task in words, below the title; no edit can change it.
         lead: how to apply the rules, below the task; left out if the skill has no rule.
         frontmatter: further lines of the artifact's frontmatter, which the target does not see.
+        files: path and content of the files of its folder that no section is written to: scripts, assets.
 
     Raises:
         ValueError: two sections have one name, or two rules one id.
@@ -105,6 +110,7 @@ class Document:
     task: str = ""
     lead: str = ""
     frontmatter: str = ""
+    files: tuple[tuple[str, bytes], ...] = field(default=(), repr=False)
     _sections: dict[str, Section] = field(init=False, repr=False, compare=False, hash=False)
     _places: dict[str, tuple[Section, Rule]] = field(init=False, repr=False, compare=False, hash=False)
 
@@ -200,13 +206,35 @@ def tokens(document: Document) -> int:
 
 
 def digest(document: Document) -> str:
-    """Return the sha256 of `about` and the text that the target sees, without ids, rationales and limits."""
-    text = json.dumps([document.about, for_target(document)], ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the sha256 of `about`, the text that the target sees and other files, not of ids and limits."""
+    parts: list[object] = [document.about, for_target(document)]
+    if has_files(document):
+        parts.append([[section.file, link_line(section)] for section in file_sections(document)])
+        parts.append([[name, hashlib.sha256(content).hexdigest()] for name, content in document.files])
+    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
 
-def for_target(document: Document) -> str:
-    """Return the markdown that the target reads, without ids, rationales and empty sections."""
+def has_files(document: Document) -> bool:
+    """Return whether the folder of a skill has files besides SKILL.md."""
+    return bool(document.files or file_sections(document))
+
+
+def file_sections(document: Document) -> tuple[Section, ...]:
+    """Return the sections that are in files of their own; an empty one has no file."""
+    return tuple(each for each in document.sections if each.file is not None and each.body.strip())
+
+
+def link_line(section: Section) -> str:
+    """Return the line of SKILL.md that says when to read the file of a section."""
+    link = f"[{section.file}]({section.file})"
+    return f"{section.about}: read {link}." if section.about else f"Read {link}."
+
+
+def for_target(document: Document, *, linked: bool = False) -> str:
+    """Return the markdown that the target reads, without ids, rationales and empty sections.
+
+    With `linked`, sections that are in files are links, for a target that can open them; without, they are texts.
+    """
     title = title_of(document.name) if document.title is None else document.title
     blocks = [f"# {title}"] if title else []
     blocks += _introduction(document)
@@ -214,6 +242,8 @@ def for_target(document: Document) -> str:
         text = section.body
         if not text.strip():
             continue
+        if linked and section.file is not None:
+            text = link_line(section)
         heading = section_title(section)
         blocks += [f"## {heading}", text] if heading else [text]
     return tidy("\n\n".join(blocks))
@@ -230,7 +260,8 @@ def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) ->
         blocks += [f"below the title (frozen, {count_tokens(introduction)} tokens):", introduction]
     for section in document.sections:
         used = f"{section.tokens}" if section.limit is None else f"{section.tokens} of {section.limit}"
-        heading = f"## {section.name} ({section.mode}, {used} tokens)"
+        place = f", in {section.file}" if section.file is not None else ""
+        heading = f"## {section.name} ({section.mode}, {used} tokens{place})"
         text = _with_ids(section, notes or {}) if section.mode == "trainable" else section.text
         blocks += [heading, text or "(empty)"]
     return "\n\n".join(block for block in blocks if block) + "\n"

@@ -18,11 +18,14 @@ _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 
 
 def to_skill_md(document: Document) -> str:
-    """Return the file: frontmatter with `name`, `description` and further keys, then the text that the target reads."""
+    """Return the file: frontmatter with `name`, `description` and further keys, then the text that the target reads.
+
+    Sections in files are links.
+    """
     keys = [f"name: {to_yaml(document.name)}", f"description: {to_yaml(document.about)}"]
     if document.frontmatter:
         keys.append(document.frontmatter)
-    return "\n".join(["---", *keys, "---", "", for_target(document)])
+    return "\n".join(["---", *keys, "---", "", for_target(document, linked=True)])
 
 
 def from_skill_md(text: str) -> Document:

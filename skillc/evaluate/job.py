@@ -244,7 +244,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
     plan = plan_with(program, models, samples=options.samples)
     paths = ArtifactPaths.beside(root, program.skill.artifact)
     check_owner(planned.path, paths, read_lock(paths.lock) if paths.lock.exists() else None)
-    arms = arms_of(plan, paths, options.skills, options.without, options.against)
+    arms = arms_of(plan, paths, options.skills, options.without, options.against, planned.root)
     dataset = load_data(plan.task, plan.data, root)
     examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[options.split]
     if options.split == "test":

@@ -11,10 +11,10 @@ from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import refuse_unmerged
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused
+from skillc.document.folder import read_skill
 from skillc.document.skill import Document, digest, for_target
-from skillc.document.skill_md import from_skill_md
 from skillc.errors import SkillcError
-from skillc.plan.initial import initial_document
+from skillc.plan.initial import initial_skill
 from skillc.plan.lock import Lock, LookLock, add_look, has_digest, read_lock, write_lock
 from skillc.plan.schema import Plan
 from skillc.syntax.files import read_source
@@ -75,7 +75,12 @@ class SkillArms:
 
 
 def arms_of(
-    plan: Plan, paths: ArtifactPaths, files: Sequence[Path], without: Collection[str], against: str | None = None
+    plan: Plan,
+    paths: ArtifactPaths,
+    files: Sequence[Path],
+    without: Collection[str],
+    against: str | None = None,
+    root: Path = Path(),
 ) -> SkillArms:
     """Collect the skills to compare.
 
@@ -86,19 +91,20 @@ def arms_of(
         without: names of arms to leave out.
         against: the reference: `none`, `initial`, `compiled` or a file, which is scored too; None for the initial
             skill or, if that is left out, the first one.
+        root: the program's folder.
 
     Raises:
         SkillcError: a file is no skill, the lock is damaged, or nothing is left.
     """
-    initial, notes = initial_document(plan), list[str]()
+    initial, notes = initial_skill(plan, root), list[str]()
     lock = read_lock(paths.lock) if paths.lock.exists() else None
     found = [SkillArm(NONE, None), SkillArm(INITIAL, initial)]
     if COMPILED not in without:
-        compiled = _compiled(paths, lock, initial, notes)
+        compiled = _compiled(plan, paths, lock, initial, notes)
         found += [compiled] if compiled is not None else []
     found = [arm for arm in found if arm.name not in without]
     more = [Path(against)] if against is not None and against not in ARMS else []
-    found += [_from_file(file) for file in dict.fromkeys([*files, *more])]
+    found += [_from_file(plan, file) for file in dict.fromkeys([*files, *more])]
     if not found:
         raise SkillcError(
             "no skill is left to evaluate", hint="remove a `--without`, or add a skill with `--skill FILE`"
@@ -120,7 +126,9 @@ def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[st
     return found
 
 
-def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]) -> SkillArm | None:
+def _compiled(
+    plan: Plan, paths: ArtifactPaths, lock: Lock | None, initial: Document, notes: list[str]
+) -> SkillArm | None:
     path = paths.skill
     if lock is None:
         if path.exists():
@@ -138,12 +146,12 @@ def _compiled(paths: ArtifactPaths, lock: Lock | None, initial: Document, notes:
         notes.append(f"`{path}` was edited since the compile; the edited skill is scored")
     if digest(initial) != lock.skill.initial:
         notes.append("the program's initial skill changed since the compile; the compiled skill began with another one")
-    return SkillArm(COMPILED, _read(path), path)
+    return SkillArm(COMPILED, _read(plan, path), path)
 
 
-def _from_file(file: Path) -> SkillArm:
+def _from_file(plan: Plan, file: Path) -> SkillArm:
     path = file / SKILL_FILE if file.is_dir() and (file / SKILL_FILE).exists() else file
-    return SkillArm(_file_name(file), _read(path), path)
+    return SkillArm(_file_name(file), _read(plan, path), path)
 
 
 def _file_name(file: Path) -> str:
@@ -151,11 +159,11 @@ def _file_name(file: Path) -> str:
     return str(file) if str(file) not in ARMS else f"./{file}"
 
 
-def _read(path: Path) -> Document:
+def _read(plan: Plan, path: Path) -> Document:
     text = read_source(path).text
     refuse_unmerged(path, text, ArtifactPaths.of_folder(path.parent))
     try:
-        skill = from_skill_md(text)
+        skill = read_skill(path, text, whole=not plan.task.rollout.one_turn)
     except SkillcError as problem:
         raise SkillcError(f"`{path}` is not a skill: {problem.message}", hint=problem.hint) from problem
     if not for_target(skill).strip():

@@ -17,6 +17,7 @@ from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
 from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.scope import Declarations
+from skillc.language.skill_folder import check_skill_folder
 from skillc.language.statements import Classifier, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
@@ -136,6 +137,7 @@ def _check_declarations(state: CheckState) -> None:
             rules.check_section(state.report, entity)
         elif entity.kind == "skill":
             rules.check_skill(state.report, entity)
+            check_skill_folder(state.report, entity, state.loader)
         elif entity.kind == "task":
             rules.check_rollout(state.report, entity, state.module, {**dict.fromkeys(state.broken), **fields})
             rules.check_cuts(state.report, entity)

@@ -357,6 +357,7 @@ _KINDS = (
             SettingKind("frontmatter", (TEXT,), "further keys of the frontmatter of SKILL.md, as YAML: `license: MIT`"),
             SettingKind("load", (words("always", "on_demand"),), "when the target reads it", default="always"),
             SettingKind("present", (words("advice", "rules"),), "how the target is asked to use it", default="rules"),
+            SettingKind("files", (TEXT,), "a folder whose files belong to the skill unchanged: scripts, references"),
         ),
     ),
     Kind(
@@ -370,6 +371,8 @@ _KINDS = (
         settings=(
             SettingKind("title", (TEXT,), 'its heading in SKILL.md; "" for none', unset="from the name"),
             SettingKind("limit", (amount("tokens", low=1, whole=True),), "its limit of tokens"),
+            SettingKind("file", (TEXT,), "its file in the skill's folder: `references/refunds.md`", unset="SKILL.md"),
+            SettingKind("about", (TEXT,), "when to read its file; SKILL.md links the file with it"),
         ),
     ),
     Kind(

@@ -31,10 +31,18 @@ class Loader:
     Args:
         root: the folder of the main program; files outside it can't be read.
         skill_sections: reads the sections of a markdown skill by heading; None if markdown skills can't be used.
+        complete: whether the folder has the files that only a run needs; a copy of an earlier version lacks them.
     """
 
-    def __init__(self, root: Path, skill_sections: Callable[[Path], Mapping[str, str]] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        skill_sections: Callable[[Path], Mapping[str, str]] | None = None,
+        *,
+        complete: bool = True,
+    ) -> None:
         self.root = root
+        self.complete = complete
         self.skill_sections = skill_sections
         self._packages: dict[str, Package] = {}
 

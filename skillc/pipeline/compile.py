@@ -33,7 +33,7 @@ from skillc.optimize.host import Observer, stop_reason
 from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.methods.run import train_by_method
 from skillc.plan.digest import DECISION_VERSION, plan_digest, run_id
-from skillc.plan.initial import initial_document
+from skillc.plan.initial import initial_skill
 from skillc.plan.lock import (
     ArmLock,
     ChargedLock,
@@ -51,7 +51,7 @@ from skillc.plan.lock import (
     read_lock,
     write_lock,
 )
-from skillc.program.artifact import artifact_texts, write_artifact, write_attributes
+from skillc.program.artifact import artifact_files, write_artifact, write_attributes
 from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.session import RunRecord, Session, open_record, parts_of_run
@@ -224,7 +224,7 @@ def open_run(
                 always_read=session.always_read(meter),
             )
             looks = looks_of(before.lock, candidate.lock)
-            initial = initial_document(plan)
+            initial = initial_skill(plan, job.planned.root)
             yield CompileRun(job, name, session, record, engine, initial, meter, looks, before, folder, info)
 
 
@@ -277,14 +277,15 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
         paths = free_paths(job.paths) if kept else job.paths
     if paths != job.paths and now is not None and now.looks != looks:
         write_lock(job.paths.lock, now.model_copy(update={"looks": looks}))
-    texts = artifact_texts(paths, plan, trained.state.best, run.session.tools)
-    digests = written.begin(paths, texts)
-    write_artifact(paths, texts)
+    files = artifact_files(paths, plan, trained.state.best, job.planned.root, run.session.tools)
+    digests = written.begin(paths, files)
+    before = now if paths == job.paths else candidate.lock if withheld is not None else None
+    write_artifact(paths, files, earlier=before.files if before is not None else None)
     earlier = read_history(paths.history)
     if withheld is None:
         earlier = union([*earlier, *candidate.history()])
     write_history(paths.history, history_text(earlier, run.name, decisions))
-    write_attributes(paths)
+    write_attributes(paths, digests)
     spent = run.session.client.ledger.snapshot()
     lock = _lock(run, trained, tested, spent, paths, looks, digests)
     write_lock(paths.lock, lock)

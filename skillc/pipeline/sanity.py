@@ -30,7 +30,7 @@ from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.propose.proposals import read_edit
 from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
 from skillc.optimize.schedule import seed_for, shuffled
-from skillc.plan.initial import initial_document
+from skillc.plan.initial import initial_skill
 from skillc.plan.schema import Plan
 from skillc.run.session import RunObserver, Session
 from skillc.run.stop import Stop
@@ -178,17 +178,17 @@ def check_sanity(
     tap = _CountingOptimizer(client, session.watch)
     rollouts = session.rollouts(Meter(plan, planned.root, estimated.dataset.places))
     engine = session.engine(sanity_data(estimated.dataset, plan.data.seed), rollouts, _NoReserve(), optimizer=tap)
-    trained = asyncio.run(_train(engine, session))
+    trained = asyncio.run(_train(engine, session, initial_skill(plan, planned.root)))
     if client.lost is not None:
         raise client.lost
     return _found(trained, tap, session.watch, client.ledger.snapshot())
 
 
-async def _train(engine: Engine, session: Session) -> TrainResult:
+async def _train(engine: Engine, session: Session, initial: Document) -> TrainResult:
     try:
         async with session.connected():
             with session.stop.cuts(clock=True):
-                return await train(engine, initial_document(engine.plan))
+                return await train(engine, initial)
     except asyncio.CancelledError:
         message = f"stopped ({stop_reason(engine.observer)}) before the initial skill was measured"
         raise SkillcError(message, hint="run the same command to start anew") from None

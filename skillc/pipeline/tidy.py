@@ -14,7 +14,9 @@ from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from skillc.artifact_paths import SKILL_FILE
 from skillc.conflict import refuse_unmerged
+from skillc.document.folder import read_linked, texts_in_one
 from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
 from skillc.errors import SkillcError
@@ -29,7 +31,7 @@ from skillc.optimize.loop.train import TrainResult, batches_of, first_state
 from skillc.optimize.strategies.tidy import rule_support, tidy_incumbent
 from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
 from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines
-from skillc.plan.initial import initial_document
+from skillc.plan.initial import initial_skill
 from skillc.plan.lock import has_digest, read_lock
 from skillc.run.folder import finish_run
 from skillc.run.stop import Stop
@@ -90,7 +92,8 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
     lock = read_lock(paths.lock) if file is None and paths.lock.exists() else None
     own = lock is not None and has_digest(path.read_bytes(), lock.files.get(paths.key(path)))
     try:
-        skill = as_declared(text, initial_document(job.planned.plan), own=own)
+        whole = texts_in_one(text.encode(), read_linked(path, text)).decode() if path.name == SKILL_FILE else text
+        skill = as_declared(whole, initial_skill(job.planned.plan, job.planned.root), own=own)
     except SkillcError as problem:
         raise SkillcError(f"`{path}`: {problem.message}", hint=problem.hint) from problem
     if not skill.rules:

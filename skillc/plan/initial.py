@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from skillc.document.skill import Document, document_of
+from skillc.artifact_paths import SKILL_FILE
+from skillc.document.skill import Document, Section, document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, Plan, SectionPlan, SkillPlan, TaskPlan, TypePlan
+from skillc.skill_files import check_distinct, read_folder
 from skillc.text import joined
 
 _LEAD = {
@@ -174,9 +177,38 @@ def initial_document(plan: Plan) -> Document:
     parts = ((s.name, s.mode, without_task_text(s.text, task) if shown else s.text, s.limit) for s in sections_of(plan))
     text = task_text(task) if shown else ""
     document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill, task))
-    titles = {section.name: section.title for section in skill.sections}
-    sections = tuple(replace(section, title=titles.get(section.name)) for section in document.sections)
+    plans = {section.name: section for section in skill.sections}
+    sections = tuple(_as_planned(section, plans.get(section.name)) for section in document.sections)
     return replace(document, sections=sections, title=skill.title, frontmatter=skill.frontmatter)
+
+
+def _as_planned(section: Section, plan: SectionPlan | None) -> Section:
+    if plan is None:
+        return section
+    return replace(section, title=plan.title, file=plan.file, about=plan.about or "")
+
+
+def initial_skill(plan: Plan, root: Path) -> Document:
+    """The initial skill of a run, with the kept files of its folder if a rollout has a folder to open.
+
+    Raises:
+        SkillcError: as `initial_document` and `with_files`.
+    """
+    initial = initial_document(plan)
+    return initial if plan.task.rollout.one_turn else with_files(initial, plan, root)
+
+
+def with_files(document: Document, plan: Plan, root: Path) -> Document:
+    """Return a skill with the files that its folder keeps; `root` is the program's folder.
+
+    Raises:
+        SkillcError: they cannot be read, are too large, or one has the path of a section.
+    """
+    if plan.skill.files is None:
+        return document
+    files = {name: each for name, each in read_folder(root / plan.skill.files).items() if name != SKILL_FILE}
+    check_distinct([SKILL_FILE, *(each.file for each in plan.skill.sections if each.file is not None), *files])
+    return replace(document, files=tuple(sorted(files.items())))
 
 
 def sections_of(plan: Plan) -> tuple[SectionPlan, ...]:

@@ -206,7 +206,7 @@ class Lock(Frozen):
         format_version: of this file.
         decision_version: of the code that decides.
         run: the id of the run.
-        files: sha256 of SKILL.md and of the module, by path relative to the lock.
+        files: sha256 of every file of the skill's folder and of the module, by path relative to the lock.
         reason: why the verdict is not better, or empty.
         stopped: why the run ended: `epochs`, `patience`, `cost after decision 17`.
         looks: every look at the test split, oldest first.

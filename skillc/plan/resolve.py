@@ -37,6 +37,7 @@ from skillc.plan.schema import (
     artifact_name,
 )
 from skillc.plan.settings import block_plan, count_of, plain, plain_block, text_of, value_of, word_of
+from skillc.syntax.files import resolve_path
 from skillc.syntax.source import Span
 
 
@@ -165,6 +166,7 @@ def _skill(report: Reporter, skill: Entity) -> SkillPlan:
             "frontmatter": _frontmatter(report, skill),
             "load": word_of(skill, "load") or "always",
             "present": word_of(skill, "present") or "rules",
+            "files": _files(skill),
         }
     )
 
@@ -180,7 +182,15 @@ def _section(section: Entity) -> SectionPlan:
     mode: Mode = next((mode for mode in get_args(Mode) if mode in section.words), "frozen")
     text = section.value if isinstance(section.value, str) else ""
     name, limit = section.name or "", count_of(section, "limit")
-    return SectionPlan(name=name, mode=mode, text=text, limit=limit, title=_title(section))
+    file, about = text_of(section, "file"), " ".join((text_of(section, "about") or "").split()).rstrip(".:")
+    title = _title(section)
+    return SectionPlan(name=name, mode=mode, text=text, limit=limit, title=title, file=file, about=about or None)
+
+
+def _files(skill: Entity) -> str | None:
+    """The folder of kept files, in the shortest form of its path."""
+    written = text_of(skill, "files")
+    return resolve_path(written, "") if written is not None else None
 
 
 def _title(entity: Entity) -> str | None:

@@ -116,20 +116,30 @@ class TaskPlan(Frozen):
 
 
 class SectionPlan(Frozen):
-    """A section of the skill: its initial text, its limit in tokens, and its heading if other than its name."""
+    """A section of the skill: its initial text, its limit in tokens, and its heading if other than its name.
+
+    `file` is its file in the skill's folder, and `about` when to read it; None for a section in SKILL.md.
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"file", "about"})
 
     name: str
     mode: Literal["frozen", "trainable", "slow"]
     text: str = ""
     limit: int | None = None
     title: str | None = None
+    file: str | None = None
+    about: str | None = None
 
 
 class SkillPlan(Frozen):
     """The document to train. `artifact` is the name by the rules of Agent Skills: `route_tickets`, `route-tickets`.
 
-    `present` determines the lead of the rules; None if the target reads the sections only.
+    `present` determines the lead of the rules; None if the target reads the sections only. `files` is the folder with
+    the files that belong to the skill unchanged, relative to the program.
     """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"files"})
 
     name: str
     artifact: str
@@ -140,6 +150,7 @@ class SkillPlan(Frozen):
     frontmatter: str = ""
     load: Literal["always", "on_demand"] = default_of("skill", "load")
     present: Literal["advice", "rules"] | None = default_of("skill", "present")
+    files: str | None = None
 
 
 def artifact_name(name: str) -> str:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import keyword
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.conflict import check_merged
-from skillc.document.skill import Document
-from skillc.document.skill_md import to_skill_md
+from skillc.document.folder import files_of
+from skillc.document.skill import Document, file_sections, link_line
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
+from skillc.plan.initial import initial_document, with_files
+from skillc.plan.lock import has_digest
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
 from skillc.program.emitted_tools import emitted_tools
 from skillc.program.names import as_read, class_name, field_names
+from skillc.skill_files import remove_files, write_file
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -42,22 +46,36 @@ def check_folder(paths: ArtifactPaths) -> None:
         )
 
 
-def attributes_of(paths: ArtifactPaths) -> Mapping[str, str]:
-    """Return git's attributes of each file, by its pattern.
+def attributes_of(paths: ArtifactPaths, names: Iterable[str] = ()) -> Mapping[str, str]:
+    """Return git's attributes of each file, by its pattern; `names` are the files of the lock.
 
     `-merge` prevents git from merging two skills line by line into one that no gate has tested. The lock gets conflict
-    markers while a merge is unresolved. Line ends are fixed, so that digests match on every system.
+    markers while a merge is unresolved. Line ends are fixed, so that digests match on every system; those of further
+    files in the skill's folder are never converted.
     """
+    folder = paths.key(paths.folder)
+    further = [name for name in names if name.startswith(f"{folder}/") and name != paths.key(paths.skill)]
+    below = {f"/{folder}/*/**": "-text -merge"} if any(name.count("/") > 1 for name in further) else {}
+    beside = {f"/{_pattern(name)}": "-text -merge" for name in further if name.count("/") == 1}
     return {
         f"/{paths.key(paths.skill)}": "text eol=lf -merge",
         f"/{paths.key(paths.module)}": "text eol=lf -merge",
         f"/{paths.key(paths.lock)}": "text eol=lf",
         f"/{paths.key(paths.history)}": "text eol=lf merge=union",
+        **below,
+        **beside,
     }
 
 
-def write_attributes(paths: ArtifactPaths) -> None:
+def _pattern(name: str) -> str:
+    """Return a pattern of git for one name; `*` matches characters that git would read as part of a pattern."""
+    return re.sub(r"[^A-Za-z0-9._/-]+", "*", name)
+
+
+def write_attributes(paths: ArtifactPaths, names: Iterable[str] = ()) -> None:
     """Add the attributes of a skill to `.gitattributes`; a pattern that the file already has is not changed.
+
+    `names` are the files of its lock.
 
     A new file merges as a union, because two branches that compile different skills both add lines at its end.
 
@@ -68,7 +86,7 @@ def write_attributes(paths: ArtifactPaths) -> None:
     try:
         before = place.read_bytes() if place.exists() else b"/.gitattributes merge=union\n"
         known = {words[0] for line in before.splitlines() if (words := line.split())}
-        wanted = {pattern.encode(): line.encode() for pattern, line in attributes_of(paths).items()}
+        wanted = {pattern.encode(): line.encode() for pattern, line in attributes_of(paths, names).items()}
         missing = [pattern + b" " + line for pattern, line in wanted.items() if pattern not in known]
         if missing:
             end = b"\r\n" if b"\r\n" in before else b"\n"
@@ -78,21 +96,68 @@ def write_attributes(paths: ArtifactPaths) -> None:
         raise SkillcError(f"`{place}` cannot be written: {problem.strerror}") from problem
 
 
-def artifact_texts(paths: ArtifactPaths, plan: Plan, document: Document, tools: Sequence[Tool] = ()) -> dict[Path, str]:
-    """Return the texts of SKILL.md and the module by path; `tools` are those of an agent."""
-    return {paths.skill: to_skill_md(document), paths.module: module_source(plan, document, tools)}
+def artifact_files(
+    paths: ArtifactPaths, plan: Plan, document: Document, root: Path = Path(), tools: Sequence[Tool] = ()
+) -> dict[Path, bytes]:
+    """Return the files of the skill's folder and the module by path.
+
+    Args:
+        paths: of the skill.
+        plan: the program.
+        document: the skill.
+        root: the program's folder.
+        tools: those of an agent.
+
+    Raises:
+        SkillcError: the files that the folder keeps cannot be read.
+    """
+    files = files_of(with_files(document, plan, root))
+    return {
+        **{paths.folder / name: content for name, content in files.items()},
+        paths.module: module_source(plan, document, tools).encode(),
+    }
 
 
-def write_artifact(paths: ArtifactPaths, texts: Mapping[Path, str]) -> None:
-    """Write SKILL.md and the module, each atomically.
+def planned_files(plan: Plan, root: Path) -> dict[str, bytes | None]:
+    """Return the files besides SKILL.md that a compile may write into the skill's folder, by their paths in it.
+
+    The content is None for a section, whose text is not known before.
+
+    Raises:
+        SkillcError: the files that the folder keeps cannot be read.
+    """
+    sections: dict[str, bytes | None] = {each.file: None for each in plan.skill.sections if each.file is not None}
+    return {**sections, **dict(with_files(initial_document(plan), plan, root).files)}
+
+
+def write_artifact(
+    paths: ArtifactPaths, files: Mapping[Path, bytes], *, earlier: Mapping[str, str] | None = None
+) -> None:
+    """Write the files of a compiled skill, each atomically.
+
+    Args:
+        paths: of the skill.
+        files: all files by path.
+        earlier: digests of the files that skillc wrote before; those that the skill no longer has are removed.
 
     Raises:
         SkillcError: a file cannot be written.
     """
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
-        for place, text in texts.items():
-            write_atomically(place, text)
+        for place, content in files.items():
+            write_file(place, content)
+        gone = [
+            paths.base / name
+            for name in earlier or {}
+            if paths.base / name not in files and name.startswith(f"{paths.name}/") and ".." not in name.split("/")
+        ]
+        stale = [
+            place
+            for place in gone
+            if place.is_file() and has_digest(place.read_bytes(), (earlier or {})[paths.key(place)])
+        ]
+        remove_files(paths.folder, [place.relative_to(paths.folder).as_posix() for place in stale])
     except OSError as problem:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
 
@@ -116,6 +181,7 @@ def module_source(plan: Plan, document: Document, tools: Sequence[Tool] = ()) ->
     return _template().render(
         artifact=document.name,
         folder=plan.skill.artifact,
+        references={link_line(each): each.file for each in file_sections(document)} if task.rollout.one_turn else {},
         module=module_name(plan.skill.artifact),
         call=f"{first}=..." if first.isidentifier() and not keyword.iskeyword(first) else "...",
         typing=["Any", "Literal"] if any(_has_labels(field.type) for field in fields) else ["Any"],

@@ -30,7 +30,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.host import ForwardingObserver, Observer, Record, Reserve, Unrecorded, Value, Work
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.digest import DECISION_VERSION, run_parts
-from skillc.plan.initial import initial_document
+from skillc.plan.initial import initial_skill
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
 from skillc.run.history import Decision, with_completion
@@ -296,7 +296,7 @@ def parts_of_run(
 
     `start` is the skill that the run begins with, unless it is the program's.
     """
-    first = (initial_document(plan), start)
+    first = (initial_skill(plan, root), start)
     return run_parts(
         plan,
         data_digest=dataset.digest,

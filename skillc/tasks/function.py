@@ -11,15 +11,16 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from skillc.data.attachments import attachments
+from skillc.document.folder import files_of
 from skillc.document.offer import shown_descriptions
-from skillc.document.skill import Document
-from skillc.document.skill_md import to_skill_md
+from skillc.document.skill import Document, for_target
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
 from skillc.models.dspy_lm import current_scope, make_lm
 from skillc.models.failures import find_failure
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
+from skillc.skill_files import write_folder
 from skillc.tasks.answers import read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
 from skillc.tasks.opening import Openings
@@ -31,10 +32,10 @@ from skillc.user_code import ThreadExit, call_function, describe_exception, load
 ARGUMENTS = {
     "inputs": "value by input; an image or a file is its name",
     "files": "the absolute path of each image and file by its name",
-    "skill": "the text of the skill; empty without one",
+    "skill": "the text of the skill, with links to its files if `folder` is a parameter too; empty without one",
     "skills": "description by name of the skills that the agent may open, with `load = on_demand`",
     "open_skill": "a function that returns the text of such a skill by its name, and records that it was opened",
-    "folder": "a folder with `NAME/SKILL.md`, as agents load skills; empty without a skill",
+    "folder": "a folder with `NAME/SKILL.md` and its files, as agents load skills; empty without a skill",
     "lm": "a `dspy.LM` of the target, whose calls are cached and charged to the run",
     "example": "the id of the example",
     "sample": "the number of the sample",
@@ -87,7 +88,7 @@ class FunctionRollout(RolloutKind):
             given = {
                 "inputs": dict(attached.example.inputs),
                 "files": {name: str(path) for name, path in attached.files.items()},
-                "skill": loaded or "",
+                "skill": self._text(skill) if loaded is not None else "",
                 "skills": dict(shown_descriptions(offered)),
                 "open_skill": openings,
                 "folder": folder,
@@ -100,6 +101,12 @@ class FunctionRollout(RolloutKind):
             except Exception as raised:
                 return self._failed(raised, openings)
         return self._trajectory(returned, openings)
+
+    def _text(self, skill: Skill | None) -> str:
+        """Return the text of a skill; with `folder`, sections in files are links, which the function can open."""
+        if skill is None:
+            return ""
+        return for_target(skill.document, linked=True) if "folder" in self._wanted else skill.text
 
     def _failed(self, raised: Exception, openings: _Openings) -> Trajectory:
         cause = raised.problem if isinstance(raised, ThreadExit) else raised
@@ -189,7 +196,5 @@ def _installed(skills: Sequence[Document]) -> Iterator[str]:
         return
     with TemporaryDirectory(prefix="skillc-") as folder:
         for skill in skills:
-            place = Path(folder) / skill.name
-            place.mkdir()
-            (place / "SKILL.md").write_text(to_skill_md(skill), encoding="utf-8")
+            write_folder(Path(folder) / skill.name, files_of(skill))
         yield folder

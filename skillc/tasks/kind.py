@@ -14,7 +14,7 @@ from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
-from skillc.document.skill import Document, for_target
+from skillc.document.skill import Document, digest, for_target, has_files
 from skillc.errors import SkillcError
 from skillc.models.calls import Completion
 from skillc.models.client import Client
@@ -38,7 +38,12 @@ class Skill:
         return cls(document, for_target(document))
 
     def digest(self, load: Literal["always", "on_demand"]) -> str:
-        """Return the sha256 of what a target can read of it: the text, and the description that makes it open it."""
+        """Return the sha256 of what a target can read of it: the text, and the description that makes it open it.
+
+        Of a skill whose folder has more files, all that is in them.
+        """
+        if has_files(self.document):
+            return digest(self.document)
         read = self.text if load == "always" else json.dumps([self.document.name, self.document.about, self.text])
         return hashlib.sha256(read.encode()).hexdigest()
 

@@ -7,7 +7,7 @@ compile that delivers takes over its history and removes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from skillc.plan.lock import Lock, LookLock, merge_looks, read_lock
 from skillc.plan.schema import Plan
 from skillc.program.artifact import attributes_of, check_folder
 from skillc.run.history import read_history
+from skillc.skill_files import remove_files
 from skillc.versions.hand_edits import HandEdit, WrittenCopies, hand_edits, overwrite_note
 
 
@@ -95,9 +96,12 @@ class Candidate:
         if edited:
             return
         try:
+            names = tuple(self.lock.files) if self.lock is not None else ()
+            own = [Path(name).relative_to(self.paths.name) for name in names if name.startswith(f"{self.paths.name}/")]
+            remove_files(self.paths.folder, (name.as_posix() for name in own if ".." not in name.parts))
             for path in (self.paths.skill, self.paths.module, self.paths.history, self.paths.lock):
                 path.unlink(missing_ok=True)
-            _remove_attributes(self.paths)
+            _remove_attributes(self.paths, names)
             for folder in (self.paths.folder, self.paths.base):
                 if folder.is_dir() and not any(folder.iterdir()):
                     folder.rmdir()
@@ -138,11 +142,11 @@ def looks_of(*locks: Lock | None) -> tuple[LookLock, ...]:
     return looks
 
 
-def _remove_attributes(paths: ArtifactPaths) -> None:
+def _remove_attributes(paths: ArtifactPaths, names: Iterable[str]) -> None:
     """Remove the lines on one skill from `.gitattributes`, and the file if only its own line is left."""
     if not paths.attributes.is_file():
         return
-    own = {f"{pattern} {line}" for pattern, line in attributes_of(paths).items()}
+    own = {f"{pattern} {line}" for pattern, line in attributes_of(paths, names).items()}
     lines = paths.attributes.read_text(encoding="utf-8").splitlines()
     left = [line for line in lines if line.strip() not in own]
     if left in ([], ["/.gitattributes merge=union"]):

@@ -11,23 +11,28 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner, path_to
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
+from skillc.document.folder import texts_in_one
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.frontend import Planned
+from skillc.frontend import Planned, plan_file
 from skillc.plan.lock import Lock, has_digest, read_lock
-from skillc.program.artifact import check_folder
+from skillc.plan.schema import Plan
+from skillc.program.artifact import check_folder, planned_files
 from skillc.run.folder import HOME, make_home
 from skillc.text import joined, listed
 from skillc.versions.git import repository_of
 from skillc.versions.taking import is_taken
+
+# Larger files are not copied: a copy only serves to show a difference.
+_MOST_KEPT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,9 @@ class HandEditedError(SkillcError):
         difference: the edits as unified diffs.
     """
 
-    def __init__(self, edits: Sequence[HandEdit], program: Path, *, hint: str | None = None) -> None:
+    def __init__(
+        self, edits: Sequence[HandEdit], program: Path, *, hint: str | None = None, files: str | None = None
+    ) -> None:
         names = listed([edit.path for edit in edits], "and")
         was, them = ("was", "it") if len(edits) == 1 else ("were", "them")
         force = f"overwrite {them} with `--force`"
@@ -73,22 +80,31 @@ class HandEditedError(SkillcError):
                 message += f"; cannot show the difference of {joined(unknown)}: the compiled text is neither in "
                 message += "`.skillc` nor in git"
             take = f"take the edits of SKILL.md into the program with `skillc compile {program} --take-edits`"
-            fix = f"{take}, or {force}" if any(edit.path.name == SKILL_FILE for edit in edits) else force
+            fix = f"{take}, or {force}" if any(edit.path.suffix == ".md" for edit in edits) else force
+            if files is not None and not any(edit.path.suffix in (".md", ".py") for edit in edits):
+                fix = f"make the edits in `{files}` beside the program, or {force}"
         hint = hint or fix
         super().__init__(message, hint=hint)
         self.difference = "".join(edit.difference for edit in edits)
 
 
-def hand_edits(paths: ArtifactPaths, lock: Lock | None, written: WrittenCopies) -> tuple[HandEdit, ...]:
+def hand_edits(
+    paths: ArtifactPaths, lock: Lock | None, written: WrittenCopies, planned: Mapping[str, bytes | None] | None = None
+) -> tuple[HandEdit, ...]:
     """Return the files of a compiled skill that differ from its lock and from what a killed compile wrote.
+
+    `planned` are further files that the next compile may write into the skill's folder, with their content if known.
 
     Raises:
         SkillcError: a file cannot be read.
     """
     unfinished = written.unfinished(paths)
     found = []
-    for name, path in paths.files.items():
+    wanted = {paths.key(paths.folder / name): content for name, content in (planned or {}).items()}
+    for name, path in written_files(paths, (*unfinished, *(lock.files if lock else ()), *wanted)).items():
         content = content_of(path)
+        if content is not None and content == wanted.get(name):
+            continue
         digests = [known[name] for known in (unfinished, lock.files if lock else {}) if name in known]
         if content is None or any(has_digest(content, digest) for digest in digests):
             continue
@@ -97,8 +113,16 @@ def hand_edits(paths: ArtifactPaths, lock: Lock | None, written: WrittenCopies) 
     return tuple(found)
 
 
+def written_files(paths: ArtifactPaths, names: Iterable[str]) -> Mapping[str, Path]:
+    """Return SKILL.md, the module, and the files of a lock or a note, by their names there."""
+    below = {name: paths.base / name for name in sorted(names) if name.startswith(f"{paths.name}/")}
+    return {**paths.files, **{name: path for name, path in below.items() if ".." not in name.split("/")}}
+
+
 def edit_of_skill(program: Path, paths: ArtifactPaths) -> HandEdit | None:
-    """Return the hand edit of a program's SKILL.md, None if it is unedited or missing.
+    """Return the hand edit of a program's SKILL.md and of the files of its sections, as one SKILL.md with all sections.
+
+    None if they are unedited or missing.
 
     Raises:
         SkillcError: skillc never wrote the file, another program owns it, or it has unresolved conflicts.
@@ -107,13 +131,40 @@ def edit_of_skill(program: Path, paths: ArtifactPaths) -> HandEdit | None:
     lock = read_lock(paths.lock) if paths.lock.exists() else None
     check_owner(program, paths, lock)
     edits = hand_edits(paths, lock, WrittenCopies(program.parent / HOME))
-    found = next((edit for edit in edits if edit.path == paths.skill), None)
+    found = edit_in_one(plan_file(program, complete=False).plan, paths, edits)
     if found is not None and found.foreign:
         raise SkillcError(
             f"`{paths.skill}` was not written by skillc, so it has no edits to take",
             hint='start from it instead: `use "./SKILL.md" as mine` imports the sections of a skill',
         )
     return found
+
+
+def edit_in_one(plan: Plan, paths: ArtifactPaths, edits: Sequence[HandEdit]) -> HandEdit | None:
+    """Return the edits of SKILL.md and of sections in files as one edit of a SKILL.md that has all sections.
+
+    None if none of them was edited.
+    """
+    own = next((edit for edit in edits if edit.path == paths.skill), None)
+    by_path = {edit.path: edit for edit in edits if not edit.foreign}
+    places = {each.file: paths.folder / each.file for each in plan.skill.sections if each.file is not None}
+    if not any(place in by_path for place in places.values()) and (own is None or not places):
+        return own
+    content = own.content if own is not None else content_of(paths.skill)
+    if content is None:
+        return own
+    before = own.written if own is not None else content
+    now, then = dict[str, bytes](), dict[str, bytes]()
+    for name, place in places.items():
+        edit = by_path.get(place)
+        present = content_of(place)
+        original = edit.written if edit is not None else present
+        if edit is not None and original is None:
+            before = None
+        now.update({name: present} if present is not None else {})
+        then.update({name: original} if original is not None else {})
+    whole = texts_in_one(content, now)
+    return HandEdit(paths.skill, whole, texts_in_one(before, then) if before is not None else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +202,29 @@ def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool =
     if not force:
         check_owner(planned.path, paths, lock)
     written, notes = WrittenCopies(home), list[str]()
-    edits = tuple(edit for edit in hand_edits(paths, lock, written) if not is_taken(planned.plan, paths, edit))
+    further = planned_files(planned.plan, planned.root)
+    edits = hand_edits(paths, lock, written, further)
+    whole = edit_in_one(planned.plan, paths, edits)
+    if whole is not None and is_taken(planned.plan, paths, whole):
+        edits = tuple(edit for edit in edits if not _is_section(planned.plan, paths, edit))
     if edits and not force:
-        raise HandEditedError(edits, planned.path)
+        raise HandEditedError(edits, planned.path, files=planned.plan.skill.files)
     for edit in edits:
         notes.append(overwrite_note(edit, written))
     if lock is not None and not force and lock.program.path not in (None, path_to(planned.path, paths.base)):
         notes.append(
             f"`{paths.folder}` was compiled from `{lock.program.file}`, which is gone: this program takes it over"
         )
-    contents = {path: content_of(path) for path in paths.files.values()}
+    names = (*(lock.files if lock else ()), *(paths.key(paths.folder / name) for name in further))
+    contents = {path: content_of(path) for path in written_files(paths, names).values()}
     digests = {path: None if each is None else hashlib.sha256(each).hexdigest() for path, each in contents.items()}
     return ArtifactSnapshot(lock, digests, tuple(notes))
+
+
+def _is_section(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
+    """Return whether a file is SKILL.md or that of a section, and skillc wrote it."""
+    own = {paths.skill, *(paths.folder / each.file for each in plan.skill.sections if each.file is not None)}
+    return edit.path in own and not edit.foreign
 
 
 def overwrite_note(edit: HandEdit, written: WrittenCopies) -> str:
@@ -193,11 +255,11 @@ def changed_since(
     except SkillcError:
         lock = None
         changed.append(paths.lock)
-    for name, path in paths.files.items():
+    for path, digest in before.digests.items():
         content = content_of(path)
-        if content is None or has_digest(content, before.digests[path]):
+        if content is None or has_digest(content, digest):
             continue
-        if lock is None or not has_digest(content, lock.files.get(name)):
+        if lock is None or not has_digest(content, lock.files.get(paths.key(path))):
             changed.append(path)
     return lock, tuple(changed)
 
@@ -286,8 +348,8 @@ class WrittenCopies:
             return None
         return content if has_digest(content, digest) else None
 
-    def begin(self, paths: ArtifactPaths, texts: Mapping[Path, str]) -> dict[str, str]:
-        """Keep the texts of a skill and note that they are about to be written.
+    def begin(self, paths: ArtifactPaths, files: Mapping[Path, bytes]) -> dict[str, str]:
+        """Keep the files of a skill, except large ones, and note that they are about to be written.
 
         Returns:
             Their digests, by their paths from the lock.
@@ -295,7 +357,10 @@ class WrittenCopies:
         Raises:
             SkillcError: a copy cannot be written.
         """
-        digests = {paths.key(path): self.keep(text.encode()).name for path, text in texts.items()}
+        for content in files.values():
+            if len(content) <= _MOST_KEPT:
+                self.keep(content)
+        digests = {paths.key(path): hashlib.sha256(content).hexdigest() for path, content in files.items()}
         self._write(self._note(paths), json.dumps(digests, indent=2, sort_keys=True).encode() + b"\n")
         return digests
 

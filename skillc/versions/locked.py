@@ -19,8 +19,10 @@ from skillc.frontend import CheckedFile, Planned, check_file, plan_file
 from skillc.plan.digest import plan_digest
 from skillc.plan.lock import Lock, has_digest, parse_lock, read_lock
 from skillc.plan.schema import Plan
+from skillc.program.artifact import planned_files
 from skillc.run.folder import HOME
 from skillc.run.history import decisions_until, read_history
+from skillc.skill_files import list_folder
 from skillc.syntax.source import Source, Span
 from skillc.text import counted
 from skillc.versions.candidate import find_candidate
@@ -114,6 +116,7 @@ def _skill(planned: Planned, paths: ArtifactPaths) -> Iterator[Diagnostic]:
     yield from _of_verdict(planned, lock, source)
     yield from _of_data(planned, lock, source)
     yield from _of_files(paths, lock, source)
+    yield from _of_kept_files(planned, paths, lock, source)
     yield from _of_history(paths, lock, source)
 
 
@@ -286,6 +289,28 @@ def _of_files(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diag
         if file not in known and file.is_file() and file.suffix.lower() in _READ:
             message = f"`{file}` is in the folder of the skill, but not written by the compile"
             hint = "remove it, or move it to a subfolder such as `references/`"
+            yield Diagnostic("SK757", message, _at(source, '"files"'), hint=hint)
+
+
+def _of_kept_files(planned: Planned, paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diagnostic]:
+    """Compare the files that the program keeps with the lock, and report files of the folder that neither knows."""
+    plan = planned.plan
+    if plan.skill.files is None and not any(section.file is not None for section in plan.skill.sections):
+        return
+    kept = {name: each for name, each in planned_files(plan, planned.root).items() if each is not None}
+    for name, content in kept.items():
+        if not has_digest(content, lock.files.get(paths.key(paths.folder / name))):
+            what = f"`{plan.skill.files}/{name}` changed since the last compile"
+            yield Diagnostic("SK763", what, _program(planned), secondary=(_at(source, '"files"'),), hint=_AGAIN)
+    known = {paths.base / name for name in lock.files}
+    for name, file in list_folder(paths.folder).items() if paths.folder.is_dir() else ():
+        if "/" in name and file not in known:
+            message = f"`{file}` is in the folder of the skill, but not part of the program"
+            hint = (
+                f"move it to `{plan.skill.files}`"
+                if plan.skill.files
+                else 'move it to a folder named by `files = "..."`'
+            )
             yield Diagnostic("SK757", message, _at(source, '"files"'), hint=hint)
 
 

@@ -14,11 +14,11 @@ from skillc.artifacts.owner import program_of
 from skillc.conflict import has_marks
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
-from skillc.files import write_atomically
 from skillc.plan.lock import Lock, has_digest, merge_looks, parse_lock, write_lock
 from skillc.run.history import Decision, parse_history, text_of, union, write_history
+from skillc.skill_files import remove_files, write_file
 from skillc.versions.git import Repository, repository_of
-from skillc.versions.hand_edits import HandEdit, HandEditedError, content_of
+from skillc.versions.hand_edits import HandEdit, HandEditedError, content_of, written_files
 
 Keep = Literal["ours", "theirs", "better"]
 Side = Literal["ours", "theirs"]
@@ -112,9 +112,8 @@ def resolve_merge(path: Path, keep: Keep, *, force: bool = False) -> ResolvedMer
     looks = merge_looks(lock.looks, other.looks if other else ())
     whole = lock.model_copy(update={"looks": looks})
     _write(paths, files, text_of(history), whole)
-    for name in other.files if other else ():
-        if name not in lock.files:
-            (paths.base / name).unlink(missing_ok=True)
+    gone = [path for name, path in written_files(paths, other.files if other else ()).items() if name not in lock.files]
+    remove_files(paths.base, (paths.key(path) for path in gone))
     program = program or program_of(paths, lock)
     findings = _locked(program) if program is not None else ()
     added = len(looks) - len(lock.looks)
@@ -148,6 +147,7 @@ def _merge_of(paths: ArtifactPaths) -> _UnmergedSkill:
     base = repository.inside(paths.base)
     own = [posixpath.join(base, paths.key(path)) for path in paths.tracked]
     found = {path: sides for path in own for name, sides in repository.unmerged(path).items() if name == path}
+    found |= repository.unmerged(posixpath.join(base, paths.key(paths.folder)))
     if not found:
         names = " ".join(str(path) for path in paths.tracked)
         hint = f"if its files have conflict marks, `git checkout --merge -- {names}` reopens the merge"
@@ -222,7 +222,7 @@ def _write(paths: ArtifactPaths, files: Mapping[str, bytes], history: str, lock:
     try:
         paths.folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
-            write_atomically(paths.base / name, content)
+            write_file(paths.base / name, content)
     except OSError as problem:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem
     write_history(paths.history, history)
@@ -251,7 +251,9 @@ def merge_text(resolved: ResolvedMerge) -> str:
     lines.append(f"history   {resolved.decisions} decisions of both")
     extra = f", {resolved.looks} of them the other side's" if resolved.looks else ""
     lines.append(f"looks     {len(lock.looks)} at test splits{extra}; all count for the next test")
-    lines.append(f"next      git add {' '.join(str(path) for path in resolved.paths.tracked)}")
+    paths = resolved.paths
+    add = [paths.folder, *paths.tracked[1:]] if len(lock.files) > len(paths.files) else paths.tracked
+    lines.append(f"next      git add {' '.join(map(str, add))}")
     program = resolved.program or "PROGRAM"
     if _is_outdated(resolved):
         lines.append(f"then      skillc compile {program}   (the merged program or data differs from the skill's)")

@@ -17,6 +17,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.diagnostics.diagnostic import Fix
 from skillc.diagnostics.fixing import apply_fixes
 from skillc.diagnostics.render import difference
+from skillc.document.folder import in_one
 from skillc.document.markdown import below_section
 from skillc.document.skill import Section, section_title, title_of
 from skillc.document.skill_md import from_skill_md, further_keys, read_frontmatter, section_name, to_skill_md
@@ -155,7 +156,7 @@ def _changes(plan: Plan, edit: HandEdit) -> _Changes:
     """Compare a SKILL.md with the compiled text, or with the program if that is unknown."""
     initial = initial_document(plan)
     names = {title_of(section.name): section.name for section in initial.sections}
-    written = edit.written.decode("utf-8-sig") if edit.written is not None else to_skill_md(initial)
+    written = edit.written.decode("utf-8-sig") if edit.written is not None else to_skill_md(in_one(initial))
     before = _parts(written, names)
     # Headings inside a section's text belong to it; only new ones become sections.
     known = {added.heading for added in before.added}
@@ -199,7 +200,7 @@ def _lead_with(plan: Plan, texts: Mapping[str, str], names: Mapping[str, str]) -
     """Return the generated text above the first section of a skill with other texts."""
     sections = tuple(each.model_copy(update={"text": texts.get(each.name, "")}) for each in plan.skill.sections)
     other = plan.model_copy(update={"skill": plan.skill.model_copy(update={"sections": sections})})
-    return _parts(to_skill_md(initial_document(other)), names).lead
+    return _parts(to_skill_md(in_one(initial_document(other))), names).lead
 
 
 def _parts(text: str, names: Mapping[str, str], inner: Collection[str] = ()) -> _Parts:

@@ -14,11 +14,12 @@ from typing import Protocol
 from skillc.artifact_paths import ArtifactPaths
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
-from skillc.frontend import check_file
+from skillc.frontend import check_file, check_source
 from skillc.language.checked import Checked
 from skillc.plan.lock import Lock, parse_lock
 from skillc.plan.resolve import resolve
 from skillc.plan.schema import Plan
+from skillc.syntax.files import read_main
 from skillc.syntax.nodes import Use
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
@@ -150,7 +151,7 @@ def version_of(files: FileTree, file: str, shown: str, scratch: Path) -> Version
 
 def _checked(path: Path, scratch: Path, label: str) -> Checked:
     try:
-        return check_file(path)
+        return check_source(read_main(path), path.parent, complete=False)
     except SkillcError as problem:
         raise SkillcError(problem.message.replace(f"{scratch}{os.sep}", f"{label}:"), hint=problem.hint) from None
 

@@ -147,12 +147,12 @@ def test_the_loaded_program_and_the_emitted_module_take_paths_of_images(
     from skillc.artifact_paths import ArtifactPaths
     from skillc.frontend import plan_file
     from skillc.plan.initial import initial_document
-    from skillc.program.artifact import artifact_texts, write_artifact
+    from skillc.program.artifact import artifact_files, write_artifact
 
     folder = shop(tmp_path / "shop")
     plan = plan_file(folder / "things.skill", complete=False).plan
     paths = ArtifactPaths.beside(folder, plan.skill.artifact)
-    write_artifact(paths, artifact_texts(paths, plan, initial_document(plan)))
+    write_artifact(paths, artifact_files(paths, plan, initial_document(plan)))
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.syspath_prepend(str(paths.module.parent))

@@ -19,7 +19,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.document.skill import document_of, for_target
 from skillc.models.client import Client
 from skillc.models.dspy_lm import make_lm, scope
-from skillc.program.artifact import artifact_texts, write_artifact
+from skillc.program.artifact import artifact_files, write_artifact
 from skillc.program.module import SkillModule
 from skillc.program.names import instructions
 
@@ -46,7 +46,7 @@ def client() -> Iterator[Client]:
 @pytest.fixture
 def emitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     paths = ArtifactPaths(tmp_path, "route-tickets")
-    write_artifact(paths, artifact_texts(paths, plan_of(), DOCUMENT))
+    write_artifact(paths, artifact_files(paths, plan_of(), DOCUMENT))
     monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("route_tickets", None)
     yield importlib.import_module("route_tickets")
@@ -125,7 +125,7 @@ def test_the_emitted_module_sends_the_very_prompt_that_was_compiled(emitted: Any
 
 def test_the_emitted_module_needs_no_skillc_and_reads_its_skill_anew(tmp_path: Path) -> None:
     paths = ArtifactPaths(tmp_path, "route-tickets")
-    write_artifact(paths, artifact_texts(paths, plan_of(), DOCUMENT))
+    write_artifact(paths, artifact_files(paths, plan_of(), DOCUMENT))
     paths.skill.write_text("---\nname: route-tickets\n---\nBy hand --- now.\n", encoding="utf-8")
     code = (
         "import sys\nimport route_tickets\n"

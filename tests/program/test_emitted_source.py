@@ -16,7 +16,7 @@ from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.document.skill import document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.artifact import artifact_texts, check_folder, literal, module_source, write_artifact
+from skillc.program.artifact import artifact_files, check_folder, literal, module_source, write_artifact
 from skillc.program.inputs import target_inputs
 from skillc.program.names import as_read, class_name, field_names
 
@@ -169,7 +169,7 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> Non
             check_folder(ArtifactPaths(base, name))
     paths = ArtifactPaths(tmp_path / "file" / "sub", "a")
     with pytest.raises(SkillcError, match="cannot be written"):
-        write_artifact(paths, artifact_texts(paths, plan_of(), document_of("a", "x", [])))
+        write_artifact(paths, artifact_files(paths, plan_of(), document_of("a", "x", [])))
 
 
 PASSAGES = st.lists(st.sampled_from(["a lamp ", "12345 ", "\n", "漢字", "…", "ünder ", "x" * 60]), max_size=60).map(

@@ -94,11 +94,11 @@ def test_a_loaded_module_is_copied_and_saved_like_any_other(program: Path, tmp_p
 def test_a_skill_folder_is_loaded_through_its_module(program: Path) -> None:
     from skillc.artifact_paths import ArtifactPaths
     from skillc.document.skill_md import from_skill_md
-    from skillc.program.artifact import artifact_texts, write_artifact
+    from skillc.program.artifact import artifact_files, write_artifact
 
     folder = compile_by_hand(program)
     paths = ArtifactPaths.of_folder(folder)
-    write_artifact(paths, artifact_texts(paths, load_program(program).plan, from_skill_md(SKILL)))
+    write_artifact(paths, artifact_files(paths, load_program(program).plan, from_skill_md(SKILL)))
     route = skillc.load(folder)
     with dspy.context(lm=dspy.utils.DummyLM([{"team": "billing"}])):
         assert route(ticket="x").team == "billing"

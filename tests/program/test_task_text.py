@@ -23,7 +23,7 @@ from skillc.frontend import plan_file
 from skillc.models.rulebook.sentences import read_rules
 from skillc.plan.initial import first_decides, initial_document, task_text, without_task_text
 from skillc.plan.schema import Plan, TaskPlan
-from skillc.program.artifact import artifact_texts, write_artifact
+from skillc.program.artifact import artifact_files, write_artifact
 from skillc.program.module import SkillModule
 from skillc.program.names import instructions
 from skillc.tokens import count_tokens
@@ -209,7 +209,7 @@ def test_the_target_reads_the_body_of_skill_md_and_nothing_else(tmp_path: Path) 
     plan = plan_at(tmp_path, skill=RULES)
     document = initial_document(plan)
     paths = ArtifactPaths.beside(tmp_path, "route-tickets")
-    write_artifact(paths, artifact_texts(paths, plan, document))
+    write_artifact(paths, artifact_files(paths, plan, document))
     body = paths.skill.read_text(encoding="utf-8").partition("\n---\n")[2].strip()
     told = instructions(plan.task, for_target(document))
     assert told == body
@@ -240,7 +240,7 @@ def test_what_was_measured_is_what_the_emitted_module_says(
     document = document_of("route-tickets", "x", parts, task=task_text(task), lead=FOLLOW)  # type: ignore[arg-type]
     document = apply_edits(document, [Add("rules", rule)]).document
     paths = ArtifactPaths(tmp_path_factory.mktemp("made"), "route-tickets")
-    write_artifact(paths, artifact_texts(paths, plan, document))
+    write_artifact(paths, artifact_files(paths, plan, document))
     emitted = runpy.run_path(str(paths.module))
     assert emitted["INSTRUCTIONS"] == instructions(task, for_target(document))
     again = from_skill_md(to_skill_md(document))
@@ -291,7 +291,7 @@ def test_the_reference_validator_takes_every_artifact(
         return
     paths = ArtifactPaths(tmp_path_factory.mktemp("made"), name)
     document = document_of(name, about, [("role", "frozen", "Be brief.", None)], task=task_text(task))
-    write_artifact(paths, artifact_texts(paths, plan_of(task=task), document))
+    write_artifact(paths, artifact_files(paths, plan_of(task=task), document))
     assert skills_ref.validate(paths.folder) == []
     assert skills_ref.read_properties(paths.folder).description == about.strip()
 
@@ -309,5 +309,5 @@ def test_the_reference_validator_reads_awkward_descriptions(tmp_path: Path, abou
 def test_the_reference_validator_takes_the_examples(tmp_path: Path, example: str) -> None:
     plan = plan_file(Path(__file__).parents[2] / "examples" / example, complete=False).plan
     paths = ArtifactPaths(tmp_path / ".claude" / "skills", plan.skill.artifact)
-    write_artifact(paths, artifact_texts(paths, plan, initial_document(plan)))
+    write_artifact(paths, artifact_files(paths, plan, initial_document(plan)))
     assert skills_ref.validate(paths.folder) == []

@@ -276,8 +276,9 @@ def write(path, content, **options):
             os.kill(os.getpid(), signal.SIGKILL)
         left[0] -= 1
     real(path, content, **options)
-import skillc.program.artifact, skillc.run.history, skillc.plan.lock, skillc.versions.candidate
-for module in (skillc.program.artifact, skillc.run.history, skillc.plan.lock, skillc.versions.candidate):
+import skillc.program.artifact as artifact, skillc.run.history as history, skillc.plan.lock as lock
+import skillc.skill_files as files, skillc.versions.candidate
+for module in (artifact, files, history, lock, skillc.versions.candidate):
     module.write_atomically = write
 unlink = skillc.versions.candidate.Path.unlink
 def removing(path, **options):

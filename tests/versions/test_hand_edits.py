@@ -201,7 +201,7 @@ def test_a_kill_between_two_writes_is_no_edit_by_hand(shop, made, monkeypatch, s
     """The second compile is of another program, so that all its files differ from the first one's."""
     edit(shop / "things.skill", "You sort texts.", "You sort all texts.")
     left = [survived]
-    places = ("skillc.program.artifact", "skillc.run.history", "skillc.plan.lock")
+    places = ("skillc.skill_files", "skillc.run.history", "skillc.plan.lock")
 
     def counting(real):
         def write(path, content, **options):
@@ -236,7 +236,7 @@ def test_a_kill_between_two_writes_is_no_edit_by_hand(shop, made, monkeypatch, s
 
 def test_a_first_compile_that_was_killed_is_no_foreign_skill(shop):
     paths, home = PATHS, WrittenCopies(Path(".skillc"))
-    home.begin(paths, {path: path.read_text() for path in paths.files.values()})
+    home.begin(paths, {path: path.read_bytes() for path in paths.files.values()})
     paths.lock.unlink()
     assert guarded().lock is None
     home.end(paths)

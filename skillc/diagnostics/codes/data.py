@@ -111,6 +111,37 @@ _DECLARED = (
         program().replace("question: text;", "question: text { cut = end };"),
         program().replace("question: text;", "question: text { cut = end; limit = 400 tokens };"),
     ),
+    Code(
+        424,
+        "wrong file of a section",
+        "`file` puts the text of a section into a file of the skill's folder, which SKILL.md links below the section's "
+        "title, with its `about` as when to read it. The path is a `.md` file below the folder, written with `/`, "
+        "without `..`, spaces and brackets, and other than SKILL.md.",
+        program().replace(_RULES, f'{_RULES} {{ file = "../rules.md" }}'),
+        program().replace(_RULES, f'{_RULES} {{ file = "references/rules.md"; about = "Before the first answer" }}'),
+    ),
+    Code(
+        425,
+        "two sections in one file",
+        "Each section in a file has a file of its own. Paths that differ only in case are one path on macOS and "
+        "Windows.",
+        program().replace(
+            _RULES, f'{_RULES} {{ file = "references/a.md" }}; slow section b {{ file = "references/A.md" }}'
+        ),
+        program().replace(
+            _RULES, f'{_RULES} {{ file = "references/a.md" }}; slow section b {{ file = "references/b.md" }}'
+        ),
+    ),
+    Code(
+        426,
+        "unusable folder of files",
+        "`files` names a folder below the program's folder. Its files are copied to the skill byte for byte, except "
+        "SKILL.md, hidden files and caches. It may contain no links, at most 1,000 files of 10 MB each and 30 MB "
+        "together, and no file with the path of a section, also where case is ignored.",
+        program().replace(_RULES, f'files = "no_such_folder"; {_RULES}'),
+        program().replace(_RULES, f'files = "extras"; {_RULES}'),
+        fixed_files={"extras/scripts/lookup.py": "print('Lima')\n"},
+    ),
 )
 
 

@@ -296,4 +296,10 @@ CODES: tuple[Code, ...] = (
         "delivered before the declaration was added, or with `--require none`. The next compile replaces it only with "
         "a skill that shows a gain in the final test.",
     ),
+    _version(
+        763,
+        "kept file changed since the compile",
+        "The folder that the program names with `files` has files that differ from those in the compiled skill: the "
+        "skill was measured and delivered with other scripts or references. Compile again, or revert the change.",
+    ),
 )

@@ -100,7 +100,7 @@ _FREEDOM = {"frozen": 0, "slow": 1, "trainable": 2}
 def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     """Yield changes of name, description and sections."""
     before, after = old.plan.skill, new.plan.skill
-    for name in ("name", "title", "frontmatter", "load", "present"):
+    for name in ("name", "title", "frontmatter", "load", "present", "files"):
         one, other = getattr(before, name), getattr(after, name)
         if one != other:
             yield Change("skill", name, render_value(one), render_value(other), Anchor("skill", after.name, name))
@@ -152,6 +152,11 @@ def _changed_section(old: SectionPlan, new: SectionPlan, labels: Collection[str]
         yield Change("skill", name, old.mode, new.mode, anchor, rule, message, stated=bearing)
     if old.title != new.title:
         yield Change("skill", f"{name}: title", render_value(old.title), render_value(new.title), anchor)
+    for setting in ("file", "about"):
+        one, other = getattr(old, setting), getattr(new, setting)
+        if one != other:
+            place = Anchor("section", new.name, setting)
+            yield Change("skill", f"{name}: {setting}", render_value(one), render_value(other), place)
     if old.text != new.text:
         rule, message = "frozen-changed", f"the text of the frozen section `{new.name}` changed"
         lines = _diff(old.text, new.text, labels)
