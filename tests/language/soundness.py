@@ -271,12 +271,15 @@ def _data(draw: st.DrawFn, fields: list[_Field]) -> str:
     return "data {\n" + "".join(f"  {line}\n" for line in draw(st.permutations(lines))) + "}"
 
 
+_PLACES = ("", " { limit = 800 tokens }", " {}", ' { file = "references/rules.md"; about = "First" }')
+
+
 @st.composite
 def _skill(draw: st.DrawFn) -> str:
     about = draw(st.sampled_from(["about", "trainable about", "frozen about"]))
     lines = [f'{about} = "Route a ticket. Use it for each {draw(st.sampled_from(["new", "größeren"]))} one."']
-    lines += draw(_settings(_only("skill", but=("about", "load", "frontmatter")), most=2))
-    lines.append(f"trainable section rules{draw(st.sampled_from(['', ' { limit = 800 tokens }', ' {}']))}")
+    lines += draw(_settings(_only("skill", but=("about", "load", "frontmatter", "files")), most=2))
+    lines.append(f"trainable section rules{draw(st.sampled_from(_PLACES))}")
     if draw(st.booleans()):
         lines.append(f"frozen section role = {draw(st.sampled_from(_PROSE))}")
     if draw(st.booleans()):

@@ -140,7 +140,7 @@ _DECLARED = (
         "together, and no file with the path of a section, also where case is ignored.",
         program().replace(_RULES, f'files = "no_such_folder"; {_RULES}'),
         program().replace(_RULES, f'files = "extras"; {_RULES}'),
-        fixed_files={"extras/scripts/lookup.py": "print('Lima')\n"},
+        files={"extras/scripts/lookup.py": "print('Lima')\n"},
     ),
 )
 

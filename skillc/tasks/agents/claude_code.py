@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from skillc.document.skill import for_target
 from skillc.models.calls import Usage
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import AgentRollout, Job, Launch, argument
@@ -28,7 +29,11 @@ class ClaudeCode(AgentRollout):
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`."""
         job.install(".claude/skills")
-        read = ["--append-system-prompt", argument(job.skill.text)] if job.skill is not None else []
+        read = (
+            ["--append-system-prompt", argument(for_target(job.skill.document, linked=True))]
+            if job.skill is not None
+            else []
+        )
         return Launch(
             [
                 *("-p", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"),

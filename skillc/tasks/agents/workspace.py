@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.artifact_paths import SKILL_FILE
+from skillc.document.folder import files_of
 from skillc.document.skill import Document
-from skillc.document.skill_md import to_skill_md
 from skillc.sandbox.policy import WORK, Kind, Mount
+from skillc.skill_files import write_folder
 from skillc.trajectories.trajectory import FileChange
 
 HOME = "/home/agent"
@@ -76,8 +78,9 @@ class Workspace:
         return f"{self.seen_home}/{path}"
 
     def install(self, skill: Document, folder: str) -> str:
-        """Install a skill below a folder of the home; return the path of its SKILL.md as the agent sees it."""
-        return self.write(f"{folder}/{skill.name}/SKILL.md", to_skill_md(skill))
+        """Install a skill with its files below a folder of the home; return the path of its SKILL.md for the agent."""
+        write_folder(self.home / folder / skill.name, files_of(skill))
+        return f"{self.seen_home}/{folder}/{skill.name}/{SKILL_FILE}"
 
     def digests(self) -> dict[str, str]:
         """Return a digest of each file of the workspace by path; of a link only its target."""
