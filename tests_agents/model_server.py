@@ -50,10 +50,14 @@ def model_server() -> Iterator[ModelServer]:
 
 
 def answer_to(text: str) -> str:
-    """Answer as the rules say that the request contains, `NUMBER of WORD`; without a rule the wrong way."""
-    ticket = (re.findall(r"## ticket\\n(\w+)", text) or re.findall(r"## ticket\s+(\w+)", text) or [""])[-1]
-    rule = re.search(rf"{ticket} goes to (\w+)", text) if ticket else None
-    return rule[1] if rule else "nowhere"
+    """Answer by the first rule in a request that applies to its ticket: `mentions "a" or "b"`."""
+    text = text.replace("\\n", "\n").replace('\\"', '"')
+    ticket = (re.findall(r"^## ticket\n(.*)$", text, re.MULTILINE) or [""])[-1].lower()
+    for rule in re.finditer(r'mentions (.*?)(?:, unless it mentions (.*?))?, answer "?([\w-]+)', text):
+        wanted, unwanted = (re.findall(r'"([^"]+)"', part or "") for part in rule.groups()[:2])
+        if any(word in ticket for word in wanted) and not any(word in ticket for word in unwanted):
+            return rule[3]
+    return "nowhere"
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -18,6 +18,7 @@ from skillc.budget.bounds import Bounds
 from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Spend, price_hint
 from skillc.diagnostics.diagnostic import Severity
+from skillc.doctor.agents import check_agent
 from skillc.doctor.machine import free_disk, machine_here
 from skillc.doctor.reach import CallResults, PreparedCalls
 from skillc.doctor.report import Finding
@@ -88,6 +89,7 @@ def check_program(
     roles = list(plan.models)
     findings = [
         *check_packages(plan),
+        *check_agent(plan, root, environ),
         *program.findings,
         *sorted(models, key=lambda finding: roles.index(finding.what)),
         *check_prices(plan, price_table(plan)),

@@ -30,7 +30,7 @@ from skillc.sandbox.hosts import loopback_ports
 from skillc.sandbox.policy import Policy
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
-from skillc.tasks.agents.installed import check_version, find_program, folders_of, mounts_of, search_path
+from skillc.tasks.agents.installed import folders_of, mounts_of, program_of, search_path
 from skillc.tasks.agents.report import Report, Unreadable
 from skillc.tasks.agents.settings import AgentSettings
 from skillc.tasks.agents.workspace import Workspace, digest_of
@@ -127,13 +127,11 @@ class AgentRollout(RolloutKind):
     model or prints what cannot be read is unmeasured, whatever its exit status.
 
     Attributes:
-        executable: the program's usual name.
         protocols: of the models that it can call, where the program names no address.
         needs_address: whether the agent is told its model's address.
     """
 
     opens = True
-    executable: ClassVar[str] = ""
     protocols: ClassVar[frozenset[str]] = frozenset({"openai"})
     needs_address: ClassVar[bool] = True
 
@@ -141,7 +139,7 @@ class AgentRollout(RolloutKind):
         super().__init__(site)
         self.settings = AgentSettings.of(site.settings)
         self.what = f"`rollout = {site.plan.task.rollout.kind}`"
-        self.program = self._find()
+        self.program = program_of(site.plan, site.root, os.environ)
         self.sandbox = choose(self.settings.sandbox)
         if self.sandbox == "unsafe":
             site.note(f"{self.what} runs without a sandbox: it can read and change all of your files")
@@ -312,13 +310,6 @@ class AgentRollout(RolloutKind):
         }
 
     # ---- checked before the first rollout ----
-
-    def _find(self) -> str:
-        settings = self.settings
-        program = find_program(settings.executable or self.executable, self.site.root, os.environ, self.what)
-        if settings.version is not None:
-            check_version(program, settings.version, self.what)
-        return program
 
     def _address(self, url: str | None) -> str:
         role = self.site.client.roles[self.site.role].plan

@@ -23,7 +23,6 @@ class ClaudeCode(AgentRollout):
     The skill is in `~/.claude/skills`; one that is always read is also appended to the system prompt.
     """
 
-    executable: ClassVar[str] = "claude"
     protocols: ClassVar[frozenset[str]] = frozenset({"anthropic"})
 
     def launch(self, job: Job) -> Launch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch
@@ -19,8 +19,6 @@ class Codex(AgentRollout):
 
     The skill is in `~/.agents/skills`. Codex reads the body at once where the prompt begins with its name.
     """
-
-    executable: ClassVar[str] = "codex"
 
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`."""

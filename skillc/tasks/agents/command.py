@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from skillc.json_values import digest
-from skillc.language.commands import fill_placeholders, placeholders, split_command
+from skillc.language.commands import fill_placeholders, placeholders
 from skillc.models.backends.command_answer import AnswerMissing, take
 from skillc.plan.schema import Plan
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch, argument
-from skillc.tasks.agents.installed import find_program
+from skillc.tasks.agents.installed import words_of
 from skillc.tasks.agents.report import Report, Unreadable, nano, usage_of
 from skillc.tasks.agents.workspace import digest_of
 from skillc.tasks.kind import rollout_kind
@@ -35,24 +34,18 @@ class CommandAgent(AgentRollout):
     needs_address: ClassVar[bool] = False
 
     @classmethod
-    def words(cls, plan: Plan) -> tuple[str, ...]:
-        """Return the words: of a single text those of a POSIX shell, else the texts themselves."""
-        given = tuple(map(str, plan.task.rollout.arguments))
-        return split_command(given[0]) if len(given) == 1 else given
-
-    @classmethod
     def source(cls, plan: Plan, root: Path) -> str:
         """As `RolloutKind.source`: also the files beside the program that the command names."""
-        named = [digest_of(path) for path in _named(cls.words(plan), root)]
+        named = [digest_of(path) for path in _named(words_of(plan), root)]
         return digest([super().source(plan, root), *named])
 
     def further_reads(self) -> list[Path]:
         """As `AgentRollout.further_reads`: the files that the words name by `{here}`."""
-        return _named(self.words(self.site.plan), self.site.root)
+        return _named(words_of(self.site.plan), self.site.root)
 
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`; the skills are in `.agents/skills` of the home."""
-        words = self.words(self.site.plan)
+        words = words_of(self.site.plan)
         skill = job.install(_SKILLS)
         values: dict[str, Callable[[], str]] = {
             "prompt": lambda: argument(job.prompt),
@@ -92,10 +85,6 @@ class CommandAgent(AgentRollout):
             turns=turns if isinstance(turns := given.get("turns"), int) else 1,
             failure=str(error) if error else None,
         )
-
-    def _find(self) -> str:
-        word = fill_placeholders(self.words(self.site.plan)[0], lambda _: str(self.site.root.resolve()))
-        return find_program(word, self.site.root, os.environ, self.what)
 
 
 def _named(words: tuple[str, ...], root: Path) -> list[Path]:

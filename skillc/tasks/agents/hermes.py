@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from skillc.models.calls import Usage
 from skillc.processes.command import CommandResult
@@ -27,8 +27,6 @@ class Hermes(AgentRollout):
     The skill is in `~/.hermes/skills`; one that is always read is preloaded by `--skills`. What it prints is no report:
     it also prints errors there, some with exit status 0.
     """
-
-    executable: ClassVar[str] = "hermes"
 
     def launch(self, job: Job) -> Launch:
         """As `AgentRollout.launch`."""

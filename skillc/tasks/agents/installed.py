@@ -10,12 +10,40 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from skillc.errors import SkillcError
+from skillc.language.commands import fill_placeholders, split_command
+from skillc.plan.schema import Plan
 from skillc.sandbox.policy import Mount
 
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
 PATH = "/usr/local/bin:/usr/bin:/bin"
 _VERSION_SECONDS = 60
+_EXECUTABLES = {"codex": "codex", "opencode": "opencode", "hermes": "hermes", "claude_code": "claude"}
 _HEAD = 256
+
+
+def words_of(plan: Plan) -> tuple[str, ...]:
+    """Return the words of `command(...)`: of a single text those of a POSIX shell, else the texts themselves."""
+    given = tuple(map(str, plan.task.rollout.arguments))
+    return split_command(given[0]) if len(given) == 1 else given
+
+
+def program_of(plan: Plan, root: Path, environ: Mapping[str, str]) -> str:
+    """Return the path of the program of a plan's agent.
+
+    Raises:
+        SkillcError: it is not installed, cannot be executed, or has another version than the declared one.
+    """
+    rollout = plan.task.rollout
+    what = f"`rollout = {rollout.kind}`"
+    if rollout.kind == "command":
+        name = fill_placeholders(words_of(plan)[0], lambda _: str(root.resolve()))
+    else:
+        name = str(rollout.settings.get("executable") or _EXECUTABLES[rollout.kind])
+    program = find_program(name, root, environ, what)
+    version = rollout.settings.get("version")
+    if version is not None:
+        check_version(program, str(version), what)
+    return program
 
 
 def find_program(name: str, root: Path, environ: Mapping[str, str], what: str) -> str:

@@ -26,7 +26,6 @@ class OpenCode(AgentRollout):
     instructions of its configuration. It retries a failed server without end, so that only the time limit ends that.
     """
 
-    executable: ClassVar[str] = "opencode"
     protocols: ClassVar[frozenset[str]] = frozenset({"openai", "anthropic"})
 
     def launch(self, job: Job) -> Launch:

@@ -34,8 +34,6 @@ class AgentSettings:
 
     limits: Limits
     prompt: str = QUESTION
-    executable: str | None = None
-    version: str | None = None
     files: str | None = None
     tokens: int | None = None
     cost: int | None = None
@@ -63,8 +61,6 @@ class AgentSettings:
                 output=_OUTPUT,
             ),
             prompt=given.get("prompt", QUESTION),
-            executable=given.get("executable"),
-            version=given.get("version"),
             files=given.get("files"),
             tokens=given.get("tokens"),
             cost=None if cost is None else int(Fraction(str(cost)) * NANO_PER_DOLLAR),
