@@ -40,6 +40,7 @@ def world(candidate, incumbent=20, *, initial=10, kept=True, tokens=(100, 100), 
 # name -> call, a world where it holds, one where it does not
 CASES = {
     "gates.strict": ("score", world(21), world(20)),
+    "gates.never_lose": ("score, by = product", world(20), world(20, kept=False)),
     "gates.no_regression": ("score, by = product", world(20), world(20, kept=False)),
     "gates.outweighs": ("score, factor = 2", world(26), world(20, kept=False)),
     "gates.sure": ("score", world(36), world(21)),
