@@ -17,6 +17,7 @@ from skillc.lint.rules import DataFacts, PlanFacts, ProgramFacts, lint, place_of
 from skillc.syntax.files import read_main
 from skillc.syntax.source import Source, Span
 from skillc.text import counted
+from skillc.tools.source import tool_findings
 
 if TYPE_CHECKING:
     from skillc.budget.bounds import Bounds
@@ -109,7 +110,8 @@ def add_advice(work: CheckState) -> Checked:
     checked, name = work.checked, work.source.name
     found, suppressed = checked.diagnostics, tuple[Suppressed, ...]()
     if not checked.broken:
-        found = Reporter((*found, *lint(ProgramFacts(checked, work.module)))).diagnostics()
+        tools = tool_findings(checked, work.loader.source)
+        found = Reporter((*found, *tools, *lint(ProgramFacts(checked, work.module)))).diagnostics()
     if "skillc:" in work.source.text:
         from skillc.diagnostics.suppress import apply_suppressions
 

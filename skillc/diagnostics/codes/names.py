@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from skillc.diagnostics.codes.code import Code, program
 
+_FIND = '''def find(title: str) -> str:
+    """Find a book in the library.
+
+    Args:
+        title: its title, or a part of it.
+    """
+    return title
+'''
+
+
+def _with_tools(tools: str) -> str:
+    """The small program with an agent that has tools."""
+    return program().replace(
+        "output answer: text }", f"output answer: text; rollout = react {{ tools = [{tools}] }} }}"
+    )
+
+
 CODES: tuple[Code, ...] = (
     Code(
         201,
@@ -164,5 +181,26 @@ CODES: tuple[Code, ...] = (
         "A run optimizes one number. Declare the others as metrics, and use them in the goal or in gates.",
         program("goal close = f1(answer)"),
         program("metric close = f1(answer)", goal="0.5 * exact_match(answer) + 0.5 * close"),
+    ),
+    Code(
+        223,
+        "tool that an agent cannot use",
+        "An agent knows of a tool what its function says: the name, the docstring, the types of the parameters, and the "
+        "text of each in the section `Args:`. A function without them is a guess for every model. `check` reads the "
+        "source text of functions in the program's folder and runs none of it; what only a run can see, such as a type "
+        "without a JSON schema, is refused before the first call.",
+        _with_tools('python("library:find")'),
+        _with_tools('python("library:find")'),
+        files={"library.py": "def find(title):\n    return title\n"},
+        fixed_files={"library.py": _FIND},
+    ),
+    Code(
+        224,
+        "two tools of one name",
+        "An agent calls a tool by its name, and the name of a function's tool is that of the function. Rename one of "
+        "two functions with the same name. The tools of MCP servers are compared when a run starts.",
+        _with_tools('python("library:find"), python("archive:find")'),
+        _with_tools('python("library:find"), python("archive:find_old")'),
+        files={"library.py": _FIND, "archive.py": f"{_FIND}\n\n{_FIND.replace('find', 'find_old')}"},
     ),
 )

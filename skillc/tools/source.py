@@ -1,0 +1,139 @@
+"""What `check` says of the functions among an agent's tools, from their source text: none of it is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+
+from skillc.diagnostics.diagnostic import Diagnostic, Label
+from skillc.errors import SkillcError
+from skillc.language.checked import Checked, Invocation, Items, Setting, Word
+from skillc.syntax.source import Source, Span
+from skillc.text import listed
+from skillc.tools.docstrings import read_docstring
+
+# Types whose schema has no description of its own.
+_PLAIN = frozenset(
+    {"str", "int", "float", "bool", "list", "dict", "tuple", "set", "Any", "Literal", "Optional", "Union"}
+)
+_DESCRIBE = "add a section `Args:` to its docstring, with a line `name: what it is` for each parameter"
+ReadSource = Callable[[str], Source]
+
+
+def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
+    """Yield what prevents the tools of a program from being used.
+
+    Args:
+        checked: the program.
+        read: reads a file of the program's folder; it raises a SkillcError for a file that is not there.
+    """
+    task = next((entity for entity in checked.entities if entity.kind == "task"), None)
+    rollout = task.settings.get("rollout") if task is not None else None
+    if rollout is None or not isinstance(rollout.value, Word) or rollout.value.text != "react":
+        return
+    setting = rollout.block.get("tools")
+    if setting is None or not isinstance(setting.value, Items):
+        return
+    seen: dict[str, str] = {}
+    for item in setting.value.items:
+        if not isinstance(item, Invocation) or item.function != "python":
+            continue
+        name = str(item.arguments[0])
+        label = Label(setting.source, _place(setting, name, again=name in seen.values()))
+        tool = name.rpartition(":")[2]
+        if tool in seen:
+            hint = "an agent calls a tool by its name: rename one of them, or remove it"
+            yield Diagnostic("SK224", f"two tools are named `{tool}`, `{seen[tool]}` and `{name}`", label, hint=hint)
+            continue
+        seen[tool] = name
+        for message, hint in _problems(name, read):
+            yield Diagnostic("SK223", message, label, hint=hint)
+
+
+def _place(setting: Setting, name: str, *, again: bool) -> Span:
+    """The place of a name in the list, by default the whole setting; the last one if it is there again."""
+    text = setting.source.text
+    find = text.rfind if again else text.find
+    start = find(f'"{name}"', setting.span.start, setting.span.end)
+    return Span(start, start + len(name) + 2) if start >= 0 else setting.span
+
+
+def _problems(name: str, read: ReadSource) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a function, each with the fix; nothing of a module outside of the program's folder."""
+    module, colon, function = name.partition(":")
+    if not colon or not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        yield f"`{name}` is not a function's name", 'write `python("module:function")`'
+        return
+    tree = _tree(module, read)
+    if tree is None:
+        return
+    found = next((each for each in _statements(tree) if _defines(each, function)), None)
+    if found is None:
+        if not any(isinstance(each, ast.ImportFrom) and each.names[0].name == "*" for each in tree.body):
+            yield f"the module `{module}` has no function `{function}`", f"define it in `{module.replace('.', '/')}.py`"
+        return
+    if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from _lacks(name, found)
+
+
+def _lacks(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+    texts = read_docstring(ast.get_docstring(function))
+    if not texts.about:
+        hint = "describe in its docstring what it does and when to use it"
+        yield f"the tool `{name}` has no docstring, which an agent chooses it by", hint
+    given = function.args
+    for each in (*given.posonlyargs, *filter(None, (given.vararg, given.kwarg))):
+        hint = "give it a parameter with a name and a type for each argument"
+        yield f"the tool `{name}` takes `{each.arg}`, which an agent cannot pass by name", hint
+    named = [*given.args, *given.kwonlyargs]
+    for each in named:
+        if each.annotation is None:
+            hint = f"annotate it, as in `{each.arg}: str`"
+            yield f"the parameter `{each.arg}` of the tool `{name}` has no type", hint
+    silent = [each.arg for each in named if each.arg not in texts.arguments and _is_plain(each.annotation)]
+    if texts.about and silent:
+        yield f"the tool `{name}` does not describe {listed(silent)}", _DESCRIBE
+
+
+def _is_plain(annotation: ast.expr | None) -> bool:
+    """Whether a type cannot describe itself, as `Annotated[str, Field(description=...)]` or a model does."""
+    names = {each.id for each in ast.walk(annotation) if isinstance(each, ast.Name)} if annotation is not None else {""}
+    return names <= _PLAIN
+
+
+def _tree(module: str, read: ReadSource) -> ast.Module | None:
+    path = module.replace(".", "/")
+    for file in (f"{path}.py", f"{path}/__init__.py"):
+        try:
+            return ast.parse(read(file).text)
+        except (SkillcError, SyntaxError, ValueError, RecursionError):
+            continue
+    return None
+
+
+def _statements(tree: ast.Module) -> Iterable[ast.stmt]:
+    """The statements of a module, those of `if` and `try` included, the last first: its definition is in force."""
+    waiting = list(tree.body)
+    found: list[ast.stmt] = []
+    while waiting:
+        each = waiting.pop(0)
+        found.append(each)
+        for field in ("body", "orelse", "finalbody", "handlers"):
+            if isinstance(each, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+                waiting += getattr(each, field, [])
+    return reversed(found)
+
+
+def _defines(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return statement.name == name
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return any((each.asname or each.name) == name for each in statement.names)
+    targets = (
+        statement.targets
+        if isinstance(statement, ast.Assign)
+        else [statement.target]
+        if isinstance(statement, ast.AnnAssign)
+        else []
+    )
+    return any(isinstance(each, ast.Name) and each.id == name for target in targets for each in ast.walk(target))
