@@ -185,7 +185,7 @@ CODES: tuple[Code, ...] = (
     Code(
         223,
         "tool that an agent cannot use",
-        "An agent knows of a tool what its function says: the name, the docstring, the types of the parameters, and the "
+        "An agent knows of a tool what its function states: name, docstring, the types of the parameters, and the "
         "text of each in the section `Args:`. A function without them is a guess for every model. `check` reads the "
         "source text of functions in the program's folder and runs none of it; what only a run can see, such as a type "
         "without a JSON schema, is refused before the first call.",
