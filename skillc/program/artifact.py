@@ -21,6 +21,7 @@ from skillc.plan.schema import Plan, TaskPlan, TypePlan
 from skillc.program.emitted_tools import emitted_tools
 from skillc.program.names import as_read, class_name, field_names
 from skillc.skill_files import remove_files, write_file
+from skillc.tools.texts import with_texts
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -201,7 +202,7 @@ def module_source(plan: Plan, document: Document, tools: Sequence[Tool] = ()) ->
         call_async=_outputs(f"await self.answer.acall({given})", names),
         predictor=_predictor(plan, tools),
         rollout=task.rollout.kind,
-        tools=emitted_tools(task, tools, literal),
+        tools=emitted_tools(task, with_texts(tools, document), literal),
         on_demand=plan.skill.load == "on_demand",
     )
 

@@ -28,6 +28,7 @@ from skillc.program.module import SkillModule
 from skillc.program.names import as_read, instructions
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, last_reply, rollout_kind, skill_text
 from skillc.tasks.predict import unreadable, values_of
+from skillc.tools.texts import with_texts
 from skillc.tools.tool import Tool, ToolLimits, ToolServerDown, call_tool
 from skillc.tools.toolbox import Toolbox, tools_source
 from skillc.trajectories.trajectory import Message, Observation, Outcome, Step, ToolCall, Trajectory
@@ -71,19 +72,20 @@ class ReactRollout(RolloutKind):
             RolloutFailed: a tool server is down.
         """
         with dspy.context(**self._context):
-            return await _Episode(
-                self._module(skill_text(skill)), self._toolbox.tools, self._limits, self.site.plan
-            ).play(dict(example.inputs), self._turns)
+            return await _Episode(self._module(skill), self._toolbox.tools, self._limits, self.site.plan).play(
+                dict(example.inputs), self._turns
+            )
 
     async def close(self) -> None:
         """As `RolloutKind.close`."""
         await self._toolbox.close()
 
-    def _module(self, text: str | None) -> SkillModule:
+    def _module(self, skill: Skill | None) -> SkillModule:
+        text = skill_text(skill)
         module = self._modules.get(text)
         if module is None:
             task = as_read(self.site.plan.task)
-            tools = [dspy_tool(tool) for tool in self._toolbox.tools.values()]
+            tools = [dspy_tool(tool) for tool in with_texts(self.tools, skill.document if skill is not None else None)]
             module = SkillModule(
                 task,
                 self.site.plan.skill.name,

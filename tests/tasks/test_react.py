@@ -202,3 +202,16 @@ def test_two_tools_of_one_name_are_refused(tmp_path) -> None:
     plan = react_plan([python("shop_one:find_order"), python("shop_two:find_order")])
     with pytest.raises(SkillcError, match="two tools are named `find_order`"), Client(plan, transport=Scripted()) as c:
         RolloutRunner(plan, c, root=tmp_path)
+
+
+def test_a_section_of_tools_replaces_their_texts_and_stays_in_the_skill(tmp_path) -> None:
+    lines = "- find_order: Use it before any answer.\n- `find_order.number`: the number after the A.\n- other: x"
+    skill = Skill.of(document_of("route", "routes", [("tools", "trainable", lines, None)]))
+    done = run(tmp_path, [turn("so", "finish"), answer("billing")], skill=skill)
+    assert "<desc>Use it before any answer.</desc>" in done.prompts[0]
+    assert "'description': 'the number after the A.'" in done.prompts[0]
+    assert "'description': 'how often to look.'" in done.prompts[0]
+    assert "Find an order." not in done.prompts[0]
+    assert "- other: x" in done.prompts[0]
+    bare = run(tmp_path, [turn("so", "finish"), answer("billing")], skill=None)
+    assert "Find an order." in bare.prompts[0]
