@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.budget.bounds import tried_models
 from skillc.doctor.report import Finding
 from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
@@ -74,6 +75,9 @@ def prepare_calls(plan: Plan, root: Path) -> PreparedCalls:
             continue
         if role.backend.embedded:
             findings.append(Finding(_GROUP, "ok", name, f"`{model.model}`, which is built in"))
+        elif name not in tried_models(plan):
+            detail = f"`{model.model}`: the agent calls it; doctor does not, as it may speak another protocol"
+            findings.append(Finding(_GROUP, "ok", name, detail))
         elif role.backend.users:
             detail = f"`{model.model}`: the {role.backend.name} is there; doctor does not call it"
             findings.append(Finding(_GROUP, "ok", name, detail))

@@ -13,11 +13,11 @@ from skillc.sandbox.policy import WORK, Limits, Policy
 
 # Programs and libraries of the system; without them nothing starts.
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
-# What programs read of /etc: the linker, certificates, the time zone, the names of users and services.
+# What programs read of /etc: the linker, certificates, the time zone, the names of users, services and this machine.
 ETC = tuple(
     f"/etc/{name}"
     for name in (
-        *("alternatives", "ca-certificates", "group", "ld.so.cache", "localtime"),
+        *("alternatives", "ca-certificates", "group", "hosts", "ld.so.cache", "localtime"),
         *("nsswitch.conf", "passwd", "pki", "ssl"),
     )
 )

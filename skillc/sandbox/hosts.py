@@ -47,14 +47,33 @@ async def gateway(hosts: Sequence[str]) -> AsyncIterator[Path]:
     """Yield the path of a Unix socket that speaks the protocol of an HTTP proxy for these addresses only."""
     allowed = {_address(host) for host in hosts}
     allowed |= {(name, port) for host, port in allowed if host in _LOOPBACK for name in _LOOPBACK}
+    served: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        served.add(task)
+        try:
+            await _serve(allowed, reader, writer)
+        except asyncio.CancelledError:
+            # The gateway closes. To asyncio a cancelled connection would be an error.
+            pass
+        finally:
+            writer.close()
+            served.discard(task)
+
     # Its own short path: the system allows about a hundred bytes.
     with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
         path = Path(folder) / "hosts"
-        server = await asyncio.start_unix_server(lambda *ends: _serve(allowed, *ends), path)
+        server = await asyncio.start_unix_server(serve, path)
         try:
             yield path
         finally:
             server.close()
+            open_ = tuple(served)
+            for task in open_:
+                task.cancel()
+            await asyncio.gather(*open_, return_exceptions=True)
 
 
 def _address(host: str) -> tuple[str, int]:
@@ -82,7 +101,6 @@ async def _serve(allowed: set[tuple[str, int]], reader: asyncio.StreamReader, wr
             await writer.drain()
         else:
             await _connect(address, first, method == "CONNECT", reader, writer)
-    writer.close()
 
 
 async def _connect(

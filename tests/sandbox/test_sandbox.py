@@ -314,6 +314,27 @@ def test_a_declared_address_is_reached_and_no_other(kind, work):
     assert lines[1].startswith("refused")
 
 
+def test_a_connection_that_is_open_at_the_end_is_closed_without_a_word(caplog):
+    """Clients keep connections open for their next request."""
+
+    async def keep_open(host):
+        async with gateway([host]) as socket_path:
+            reader, writer = await asyncio.open_unix_connection(socket_path)
+            writer.write(f"CONNECT {host} HTTP/1.1\r\n\r\n".encode())
+            await reader.readuntil(b"\r\n\r\n")
+        assert await asyncio.wait_for(reader.read(), 10) == b""
+        writer.close()
+
+    with web(b"hello") as port:
+        asyncio.run(keep_open(f"127.0.0.1:{port}"))
+    assert not caplog.records
+
+
+def test_a_command_can_name_its_own_machine(kind, work):
+    result = python(kind, work, "import socket; print(socket.gethostbyname('localhost'))")
+    assert result.stdout == b"127.0.0.1\n", result.stderr
+
+
 def test_the_proxy_connects_to_declared_addresses_only(work):
     async def ask(hosts, *requests):
         answers = []

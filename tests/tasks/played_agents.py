@@ -1,7 +1,7 @@
 """Small programs that play the documented interfaces of agents, and a program for skillc that compiles by one of them.
 
 Each reads its skill where the agent would, answers a question by the rules in it, and writes a file as a tool would.
-With the variable `FAULT` it fails as the agent does.
+With the variable `FAULT` it fails as the agent does; with `KILL_AT` that run kills the process that started it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ home, fault = pathlib.Path.home(), os.environ.get("FAULT", "")
 log = os.environ.get("PLAYED")
 if log:
     open(log, "a").write("run\n")
+    if os.environ["KILL_AT"] == str(len(open(log).readlines())):
+        os.kill(os.getppid(), 9)
 
 def follow(skill, prompt):
     "The answer of the first rule that applies."
@@ -153,7 +155,9 @@ PROGRAM = """language 1
 task {
   input  text: text
   output kind: "fruit" | "tool"
-  rollout = KIND { executable = "./agent"; sandbox = unsafe; tokens = 1_000 tokens; environment = [env("PLAYED")] }
+  rollout = KIND {
+    executable = "./agent"; sandbox = unsafe; tokens = 1_000 tokens; environment = [env("PLAYED"), env("KILL_AT")]
+  }
 }
 skill sort_things {
   about = "Say what kind of thing a text is about."

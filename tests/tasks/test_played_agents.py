@@ -97,7 +97,7 @@ def compiled(folder, log, status=0, **environ):
     done = subprocess.run(
         [*command(), "compile", "things.skill"],
         cwd=folder,
-        env={**os.environ, "PLAYED": str(log), **environ},
+        env={**os.environ, "PLAYED": str(log), "KILL_AT": "", **environ},
         capture_output=True,
         text=True,
         check=False,
@@ -120,3 +120,21 @@ def test_the_loop_compiles_a_skill_through_an_agent_and_resumes_it(tmp_path, kin
     again = compiled(tmp_path, log)
     assert len(log.read_text().splitlines()) == runs, again
     assert json.loads(next(tmp_path.glob("skills*/sort-things.lock")).read_text()) == lock
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("at", [3, 11, 20, 34])
+def test_a_compile_that_was_killed_resumes_to_the_same_skill_and_the_same_charges(tmp_path, at) -> None:
+    found = []
+    for name, kills in (("whole", ""), ("killed", str(at))):
+        folder = tmp_path / name
+        folder.mkdir()
+        write_program(folder, "codex")
+        if kills:
+            compiled(folder, folder / "runs", status=-9, KILL_AT=kills)
+            assert len((folder / "runs").read_text().splitlines()) >= at
+        compiled(folder, folder / "runs")
+        lock = json.loads(next(folder.glob("skills*/sort-things.lock")).read_text())
+        (skill,) = folder.glob("skills*/sort-things/SKILL.md")
+        found.append((skill.read_text(), lock["charged"]))
+    assert found[0] == found[1]
