@@ -65,6 +65,8 @@ _AGENT_TOKENS = 50_000, 500_000
 # The share of an agent's tokens that are replies.
 _AGENT_REPLIES = Fraction(1, 10)
 _REASONED = frozenset({"chain_of_thought", "react", "code"})
+# Rollouts whose calls repeat the steps before.
+_WITH_STEPS = frozenset({"react", "code"})
 
 
 class CallSizer:
@@ -121,7 +123,7 @@ class CallSizer:
         turns = _turns(self._plan) + reads.openings
         about = -(-turns // 2) + (1 if reads.openings else 0)
         least = 2 if rollout.kind == "react" else 1
-        history, most_history = self._history(turns) if rollout.kind != "react" else _seen(self._plan)
+        history, most_history = self._history(turns) if rollout.kind not in _WITH_STEPS else _seen(self._plan)
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
         given, most_given = inputs.mean + self._sizes.images.mean, inputs.most + self._sizes.images.most
         answered = SpendBound(
@@ -265,27 +267,27 @@ def most_calls(plan: Plan) -> int:
 def _seen(plan: Plan) -> tuple[int, int]:
     """Tokens of tools and earlier turns in a call of an agent, about and at most, as a mean over its calls."""
     rollout = plan.task.rollout
-    if rollout.kind != "react":
+    if rollout.kind not in _WITH_STEPS:
         return 0, 0
     tools, turns = rollout.settings.get("tools"), _turns(plan)
     texts = (len(tools) if isinstance(tools, list) else 0) * _A_TOOL
-    result = rollout.settings.get("result", default_of("task", "rollout", "result"))
+    shown = "result" if rollout.kind == "react" else "output"
+    result = rollout.settings.get(shown, default_of("task", "rollout", shown))
     step = int(str(result)) + plan.models["target"].max_reply
     return texts + turns // 4 * _A_STEP, 4 * texts + turns * step // 2
 
 
 def _turns(plan: Plan) -> int:
-    """The most model calls of one rollout; an agent with tools is asked for its answer after its last turn."""
+    """The most model calls of one rollout; a target with tools or code is asked for its answer after its last turn."""
     rollout = plan.task.rollout
     if rollout.kind == "environment":
         return _environment(plan, "turns")
     if rollout.kind == "react":
         return int(str(rollout.settings.get("turns", default_of("task", "rollout", "turns")))) + 1
-    for name in ("turns", "rounds"):
-        turns = rollout.settings.get(name)
-        if isinstance(turns, int) and turns > 0:
-            return turns
-    return 1
+    if rollout.kind == "code":
+        return int(str(rollout.settings.get("rounds", default_of("task", "rollout", "rounds")))) + 1
+    turns = rollout.settings.get("turns")
+    return turns if isinstance(turns, int) and turns > 0 else 1
 
 
 def _environment(plan: Plan, name: str) -> int:

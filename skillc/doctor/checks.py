@@ -22,6 +22,7 @@ from skillc.doctor.agents import check_agent
 from skillc.doctor.machine import free_disk, machine_here
 from skillc.doctor.reach import CallResults, PreparedCalls
 from skillc.doctor.report import Finding
+from skillc.doctor.sandboxes import check_sandboxes
 from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
@@ -35,7 +36,7 @@ from skillc.run.folder import RunFolder
 from skillc.text import counted, in_bytes, joined
 
 _INSTALLED, _COST, _DISK = "installed", "cost", "disk"
-_GROUPS = (_INSTALLED, "program", "models", _COST, _DISK, "memory")
+_GROUPS = (_INSTALLED, "program", "sandbox", "models", _COST, _DISK, "memory")
 # Extras by the setting of `method` that needs them, with their packages.
 _EXTRAS = {"gepa": "gepa", "miprov2": "optuna"}
 # Bytes of a call beside its text, in the cache and the run folder together (1,155 were measured with replies of 20
@@ -95,6 +96,7 @@ def check_program(
         *check_prices(plan, price_table(plan)),
         *(check_spend(plan, estimated) if estimated is not None else ()),
         check_disk(plan, root / ".skillc", estimated.bounds if estimated is not None else None),
+        *check_sandboxes(plan),
     ]
     return sorted([*findings, *served], key=lambda finding: _GROUPS.index(finding.group))
 

@@ -22,7 +22,7 @@ class Finding:
     """One line of the doctor's report.
 
     Attributes:
-        group: the topic: `installed`, `models`, `cost`, `disk`, `memory`.
+        group: the topic: `installed`, `sandbox`, `models`, `cost`, `disk`, `memory`.
         level: `missing` blocks a compile; a `note` asks for nothing.
         what: the subject, in a word or two.
         detail: the observation.

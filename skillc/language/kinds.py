@@ -113,19 +113,37 @@ _REACT_SETTINGS = (
     ),
 )
 _REACT = Form("word", words=("react",), block=_REACT_SETTINGS)
-_SANDBOX = Form(
-    "word",
-    words=("bubblewrap", "docker", "none"),
-    block=(
-        SettingKind("memory", (amount("bytes", low=1),), "memory limit"),
-        SettingKind("time", (TIME,), "time limit of one run"),
-        SettingKind("processes", (count(),), "limit of concurrent processes"),
+_SANDBOX_LIMITS = (
+    SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=2 * 10**9),
+    SettingKind("time", (TIME,), "time limit of one run", default=Fraction(60)),
+    SettingKind("processes", (count(),), "limit of concurrent processes", default=64),
+    SettingKind("disk", (amount("bytes", low=1),), "what one run may write", default=10**9),
+)
+_SANDBOX = (
+    Form("word", words=("bubblewrap", "landlock", "unsafe"), block=_SANDBOX_LIMITS),
+    Form(
+        "word",
+        words=("docker", "podman"),
+        block=(
+            SettingKind("image", (TEXT,), "what the container contains", unset="`python:3.13-slim`"),
+            *_SANDBOX_LIMITS,
+        ),
     ),
-    passes=True,
 )
 _CODE_SETTINGS = (
-    SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code"),
-    SettingKind("sandbox", (_SANDBOX,), "where the code runs"),
+    SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code", default=10),
+    SettingKind("sandbox", _SANDBOX, "what the code runs in", unset="the best that works here"),
+    SettingKind(
+        "output",
+        (amount("tokens", low=1, whole=True),),
+        "limit of tokens of what one run prints; a longer text is cut in its middle",
+        default=2000,
+    ),
+    SettingKind(
+        "python", (TEXT,), "the interpreter, by name or path", unset="that of skillc, or `python3` of the container"
+    ),
+    SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that the code may read besides its own"),
+    SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that the code may reach"),
 )
 _AGENT_SANDBOX = Form(
     "word",
@@ -193,7 +211,7 @@ _ENVIRONMENT = (
 )
 ONE_TURN = ("predict", "chain_of_thought")
 """Kinds of rollouts that are one call of the target."""
-WITHOUT_REWARD = (*ONE_TURN, "react", "codex", "opencode", "hermes", "claude_code", "command")
+WITHOUT_REWARD = (*ONE_TURN, "react", "code", "codex", "opencode", "hermes", "claude_code", "command")
 """Kinds of rollouts that give no reward."""
 WITHOUT_FILES = (*ONE_TURN, "react", "environment")
 """Kinds of rollouts that have no workspace, so that they write no files."""

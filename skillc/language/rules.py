@@ -355,12 +355,6 @@ def _first_line(module: Module) -> Span:
 
 
 _NEXT = "0.5"
-ROLLOUTS = dict.fromkeys(("code",), _NEXT)
-"""Kinds of rollouts that this version can't run, with the version that can."""
-
-_ROLLOUT_HINT = (
-    "this version compiles `predict`, `chain_of_thought`, `react`, `environment`, `python`, agents and `plugin`"
-)
 _AGENT_HINT = "in an environment this version plays `predict` and `chain_of_thought`"
 _SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"
 
@@ -370,7 +364,6 @@ def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported])
     found: list[Unsupported] = []
     for entity in entities:
         if entity.kind == "task":
-            found += _unsupported(entity.settings, "rollout", ROLLOUTS, _ROLLOUT_HINT)
             rollout = entity.settings.get("rollout")
             if rollout is not None:
                 found += _unsupported(rollout.block, "agent", {"react": _NEXT}, _AGENT_HINT)

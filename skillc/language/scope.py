@@ -125,6 +125,9 @@ def _tools(kind: str, rollout: Setting | None) -> tuple[str, ...] | None:
 
 def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
     """The most turns of a rollout, if they are limited."""
+    if kind == "code":
+        rounds = amount_of(rollout.block, "rounds") if rollout is not None else None
+        return (Fraction(default_of("task", "rollout", "rounds")) if rounds is None else rounds) + 1
     declared = amount_of(rollout.block, "turns") if rollout is not None else None
     if declared is not None:
         return declared

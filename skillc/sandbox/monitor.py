@@ -22,8 +22,13 @@ _DISK_POLL = 3
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def monitor_of(policy: Policy) -> Monitor:
-    """Return a monitor that ends a command of this policy when it passes a limit."""
+def monitor_of(policy: Policy, *, processes: bool = True) -> Monitor:
+    """Return a monitor that ends a command of this policy when it passes a limit.
+
+    Args:
+        policy: its limits.
+        processes: whether memory and processes are counted too, or something else bounds them.
+    """
     limits = policy.limits
 
     async def watch(pid: int) -> End:
@@ -31,7 +36,7 @@ def monitor_of(policy: Policy) -> Monitor:
         tree = ProcessTree(pid)
         for look in range(2**63):
             await asyncio.sleep(_POLL)
-            usage = tree.usage()
+            usage = tree.usage() if processes else Usage(0, 0)
             if usage.processes > limits.processes:
                 return "processes"
             if usage.memory > limits.memory:
@@ -92,8 +97,12 @@ class _Snapshot:
 _SNAPSHOT = _Snapshot()
 
 
+_LEAST_FILE = 4096
+"""Bytes that a file counts at least: empty ones without end would use up the disk's entries."""
+
+
 def used_disk(folders: Sequence[Path]) -> int:
-    """Return the bytes of the files below folders; links are not followed."""
+    """Return the bytes of the files and folders below folders; links are not followed."""
     total, waiting = 0, [str(folder) for folder in folders]
     while waiting:
         try:
@@ -101,8 +110,7 @@ def used_disk(folders: Sequence[Path]) -> int:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(entry.path)
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                    total += max(_LEAST_FILE, entry.stat(follow_symlinks=False).st_blocks * 512)
         except OSError:
             # It was removed meanwhile, or its owner closed it to us.
             continue

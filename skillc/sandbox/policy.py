@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Kind = Literal["bubblewrap", "landlock", "unsafe"]
+Kind = Literal["bubblewrap", "landlock", "docker", "podman", "unsafe"]
+
+MAPPED: frozenset[Kind] = frozenset({"bubblewrap", "docker", "podman"})
+"""Sandboxes in which the work folder and mounts are at paths other than those outside."""
+
+IMAGE = "python:3.13-slim"
+"""The image of a container, unless another one is declared."""
 
 WORK = "/sandbox"
 """Where a command sees its work folder, so that no path of this machine is in what it prints.
@@ -58,12 +64,14 @@ class Policy:
         folder: the work folder, which it may write.
         mounts: further folders, such as an interpreter or a home.
         hosts: addresses `host:port` that it may connect to.
+        image: what a container contains besides; other sandboxes have the programs of this machine.
     """
 
     folder: Path
     mounts: tuple[Mount, ...] = ()
     hosts: tuple[str, ...] = ()
     limits: Limits = field(default=Limits())
+    image: str = IMAGE
 
     @property
     def writable(self) -> tuple[Path, ...]:

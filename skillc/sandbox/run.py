@@ -17,46 +17,62 @@ from skillc.errors import SkillcError
 from skillc.processes.command import CommandResult
 from skillc.processes.command import run as run_command
 from skillc.sandbox import bubblewrap
+from skillc.sandbox.container import ENGINES, problem_of_engine, run_in_container
 from skillc.sandbox.hosts import gateway, loopback_ports, proxy_environment, proxy_port
 from skillc.sandbox.monitor import monitor_of
-from skillc.sandbox.policy import WORK, Kind, Mount, Policy
+from skillc.sandbox.policy import IMAGE, MAPPED, WORK, Kind, Mount, Policy
 
-# In the order of preference.
-_SANDBOXES: tuple[Kind, ...] = ("bubblewrap", "landlock")
+CHOSEN: tuple[Kind, ...] = ("bubblewrap", "landlock")
+"""Sandboxes that are chosen without being declared, in the order of preference."""
+
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", *bubblewrap.ETC)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/self")
 _PROBE_SECONDS = 20
 _INSIDE = "/run/skillc"
 
 
-def choose(declared: Kind | None = None) -> Kind:
-    """Return the declared sandbox, or the best one that works on this machine.
+def choose(declared: Kind | None = None, image: str = IMAGE) -> Kind:
+    """Return the declared sandbox, or the best one that works on this machine. A declared one is never replaced.
+
+    Args:
+        declared: None for any that needs no engine.
+        image: that of a container.
 
     Raises:
         SkillcError: it does not work here, or none does.
     """
     if declared == "unsafe":
         return declared
-    problems = {kind: problem_of(kind) for kind in ([declared] if declared else _SANDBOXES)}
+    problems = {kind: problem_of(kind, image) for kind in ([declared] if declared else CHOSEN)}
     found = next((kind for kind, problem in problems.items() if problem is None), None)
     if found is None:
+        if declared is not None:
+            raise SkillcError(f"the sandbox `{declared}` does not work here: {problems[declared]}", hint=_fix(declared))
         why = "; ".join(f"{kind}: {problem}" for kind, problem in problems.items())
-        raise SkillcError(
-            f"no sandbox works on this machine ({why})",
-            hint="install bubblewrap, or declare `sandbox = unsafe` to run commands with your own rights",
-        )
+        raise SkillcError(f"no sandbox works on this machine ({why})", hint=_fix("bubblewrap"))
     return found
 
 
+def _fix(kind: Kind) -> str:
+    needs = {"landlock": "sandlock", "docker": "Docker and its image", "podman": "Podman and its image"}
+    return (
+        f"install {needs.get(kind, kind)}, declare another sandbox, "
+        "or declare `sandbox = unsafe` to run commands with your own rights"
+    )
+
+
 @cache
-def problem_of(kind: Kind) -> str | None:
+def problem_of(kind: Kind, image: str = IMAGE) -> str | None:
     """Run a program in a sandbox and return why it does not work here, None if it does."""
     if kind == "bubblewrap" and not bubblewrap.is_installed():
         return "`bwrap` or `prlimit` is not installed"
     if kind == "landlock" and importlib.util.find_spec("sandlock") is None:
         return "`sandlock` is not installed"
     with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
-        line = _command_line(kind, Policy(Path(folder).resolve()), ["/usr/bin/env", "true"])
+        policy = Policy(Path(folder).resolve(), image=image)
+        if kind in ENGINES:
+            return problem_of_engine(kind, policy)
+        line = _command_line(kind, policy, ["/usr/bin/env", "true"])
         try:
             done = subprocess.run(line, cwd=folder, capture_output=True, timeout=_PROBE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as problem:
@@ -69,7 +85,7 @@ def problem_of(kind: Kind) -> str | None:
 
 def work_folder(kind: Kind, policy: Policy) -> str:
     """Return the path at which a command sees its work folder."""
-    return WORK if kind == "bubblewrap" else str(policy.folder)
+    return WORK if kind in MAPPED else str(policy.folder)
 
 
 async def run(
@@ -89,7 +105,12 @@ async def run(
 
     Raises:
         OSError: it cannot be started.
+        ValueError: a container would have to reach hosts.
     """
+    if kind in ENGINES and policy.hosts:
+        raise ValueError(f"a container of `{kind}` has no network")
+    if kind in ENGINES:
+        return await run_in_container(kind, policy, command, environment=environment, stdin=stdin)
     async with _reaching_hosts(kind, policy, command, environment) as (policy, command, environment):
         result = await run_command(
             _command_line(kind, policy, command),

@@ -162,6 +162,7 @@ _MODULES: Mapping[str, str] = {
     "opencode": "skillc.tasks.agents.opencode",
     "hermes": "skillc.tasks.agents.hermes",
     "claude_code": "skillc.tasks.agents.claude_code",
+    "code": "skillc.tasks.code",
     "command": "skillc.tasks.agents.command",
     "environment": "skillc.tasks.environments.play",
     "react": "skillc.tasks.react",

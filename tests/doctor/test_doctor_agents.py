@@ -3,9 +3,7 @@
 import pytest
 from model_plans import plan_of
 
-from skillc.doctor import agents
 from skillc.doctor.agents import check_agent
-from skillc.errors import SkillcError
 from skillc.plan.schema import Plan, RolloutPlan
 
 
@@ -19,25 +17,13 @@ def levels(made: Plan, root, path: str = "/usr/bin:/bin") -> dict[str, str]:  # 
     return {found.what: found.level for found in check_agent(made, root, {"PATH": path})}
 
 
-def test_the_program_and_the_sandbox_of_an_agent_are_reported(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(agents, "choose", lambda declared: declared or "bubblewrap")
+def test_the_program_of_an_agent_is_reported(tmp_path) -> None:  # type: ignore[no-untyped-def]
     (tmp_path / "codex").write_text("#!/bin/sh\n")
     (tmp_path / "codex").chmod(0o755)
-    assert levels(plan("codex"), tmp_path, str(tmp_path)) == {"codex": "ok", "sandbox": "ok"}
-    assert levels(plan("codex", executable="./codex"), tmp_path) == {"codex": "ok", "sandbox": "ok"}
-    assert levels(plan("codex"), tmp_path) == {"codex": "missing", "sandbox": "ok"}
-    assert levels(plan("command", "{here}/codex {prompt}", sandbox="unsafe"), tmp_path) == {
-        "command": "ok",
-        "sandbox": "note",
-    }
-
-
-def test_a_sandbox_that_does_not_work_is_missing(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    def refuse(declared: object) -> None:
-        raise SkillcError("no sandbox works on this machine")
-
-    monkeypatch.setattr(agents, "choose", refuse)
-    assert levels(plan("command", "true"), tmp_path) == {"command": "ok", "sandbox": "missing"}
+    assert levels(plan("codex"), tmp_path, str(tmp_path)) == {"codex": "ok"}
+    assert levels(plan("codex", executable="./codex"), tmp_path) == {"codex": "ok"}
+    assert levels(plan("codex"), tmp_path) == {"codex": "missing"}
+    assert levels(plan("command", "{here}/codex {prompt}"), tmp_path) == {"command": "ok"}
 
 
 @pytest.mark.parametrize("kind", ["predict", "react"])

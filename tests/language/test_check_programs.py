@@ -184,8 +184,8 @@ def test_what_waits_for_a_later_version(root: Path) -> None:
         "`flip_rate` needs skillc 0.5",
     ]
     spreadsheets = checked(root, "spreadsheets")
-    assert [what for what, _ in later(spreadsheets)] == ["`rollout = code` needs skillc 0.5"]
-    assert (spreadsheets.failed, spreadsheets.broken) == (True, False)
+    assert later(spreadsheets) == []
+    assert not spreadsheets.failed
     sandbox = entity(spreadsheets, "task").settings["rollout"].block["sandbox"]
     assert sandbox.value == Word("bubblewrap")
     assert sandbox.block["memory"].value == Amount(Fraction(2 * 10**9), "bytes")

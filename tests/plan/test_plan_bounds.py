@@ -184,7 +184,7 @@ def test_judges_and_turns_are_counted_with_each_rollout():
     assert calls(found, "baseline") == (160, 160, 160)
     rollout = plan().task.rollout.model_copy(update={"kind": "code", "settings": {"rounds": 5}})
     found = bounds(plan(task={"rollout": rollout}), SIZES, PRICES)
-    assert calls(found, "baseline") == (80, 80 * 3, 80 * 5)
+    assert calls(found, "baseline") == (80, 80 * 3, 80 * 6)
 
 
 def test_few_calls_are_admitted_by_a_small_cap():

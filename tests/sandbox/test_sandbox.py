@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 import textwrap
 import threading
@@ -126,6 +127,43 @@ def test_no_socket_reaches_this_machine(kind, work, family):
         assert b"refused" in result.stdout
 
 
+@pytest.mark.parametrize("place", ["file", "abstract"])
+def test_no_unix_socket_of_this_machine_is_reached(kind, outside, work, place):
+    """Such as that of a container engine, which would do anything."""
+    name = str(outside / "engine.sock") if place == "file" else f"\0skillc-{os.getpid()}"
+    code = """
+        import socket, sys
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(1)
+            try:
+                s.connect(sys.argv[1].replace("@", "\\0", 1) if sys.argv[1][0] == "@" else sys.argv[1])
+                print("connected")
+            except OSError as problem:
+                print("refused", problem)
+    """
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(name)
+        server.listen()
+        result = python(kind, work, code, name.replace("\0", "@"))
+    assert result.stdout.startswith(b"refused"), (result.stdout, result.stderr)
+
+
+def test_no_process_outside_gets_a_signal(kind, work):
+    code = """
+        import os, signal, sys
+        try:
+            os.kill(int(sys.argv[1]), signal.SIGKILL)
+            print("killed")
+        except OSError as problem:
+            print("refused", problem)
+    """
+    with subprocess.Popen(["sleep", "30"]) as other:
+        result = python(kind, work, code, other.pid)
+        assert other.poll() is None
+        other.kill()
+    assert result.stdout.startswith(b"refused"), (result.stdout, result.stderr)
+
+
 def test_a_command_that_forks_without_end_is_killed(kind, work):
     code = """
         import os, time
@@ -170,6 +208,16 @@ def test_the_disk_cannot_be_filled(kind, work):
     assert used_disk([work]) < 1500 * MIB
 
 
+def test_the_disk_cannot_be_filled_with_empty_files(kind, work):
+    code = """
+        i = 0
+        while True:
+            open(f"f{i}", "w").close()
+            i += 1
+    """
+    assert python(kind, work, code, limits=Limits(time=20, disk=4 * MIB)).why == "disk"
+
+
 def test_one_file_cannot_grow_past_its_limit(kind, work):
     if kind != "bubblewrap":
         pytest.skip("only with prlimit")
@@ -196,6 +244,43 @@ def test_nothing_outlives_the_command(kind, work):
     last = (work / "alive").read_text()
     time.sleep(0.3)
     assert (work / "alive").read_text() == last
+
+
+def test_a_command_does_not_outlive_the_process_that_started_it(kind, work):
+    code = """
+        import asyncio, os, sys
+        from pathlib import Path
+        from skillc.sandbox.policy import Mount, Policy
+        from skillc.sandbox.run import run
+
+        inside = (
+            "import os, time\\n"
+            "if os.fork() == 0: os.setsid()\\n"
+            "while True: open(str(os.getpid()), 'w').write(str(time.time())); time.sleep(0.02)"
+        )
+        kind, work, python, *mounts = sys.argv[1:]
+        policy = Policy(Path(work), tuple(Mount(Path(each)) for each in mounts))
+        asyncio.run(run(kind, policy, [python, "-I", "-S", "-c", inside], environment={"PATH": "/usr/bin:/bin"}))
+    """
+    mounts = [str(mount.source) for mount in PYTHON]
+    words = [sys.executable, "-c", textwrap.dedent(code), kind, str(work), os.path.realpath(sys.executable), *mounts]
+    with subprocess.Popen(words) as parent:
+        wait_for(lambda: len(list(work.iterdir())) == 2)
+        parent.kill()
+    wait_for(lambda: len({written(work) for _ in range(4)}) == 1)
+
+
+def wait_for(condition, seconds=20):
+    begun = time.monotonic()
+    while not condition():
+        assert time.monotonic() - begun < seconds
+        time.sleep(0.02)
+
+
+def written(folder):
+    """The content of all files, after a moment."""
+    time.sleep(0.1)
+    return tuple(file.read_text() for file in sorted(folder.iterdir()))
 
 
 def test_the_time_ends_a_command_that_ignores_signals(kind, work):
@@ -265,7 +350,7 @@ def test_output_without_end_is_cut(kind, work):
 def test_the_best_sandbox_is_chosen_and_a_missing_one_is_refused_with_the_fix(monkeypatch):
     monkeypatch.setattr(sandboxes, "problem_of", {"bubblewrap": "no `bwrap`", "landlock": None}.get)
     assert choose() == "landlock"
-    with pytest.raises(SkillcError, match="no sandbox works on this machine \\(bubblewrap: no `bwrap`\\)") as refused:
+    with pytest.raises(SkillcError, match="the sandbox `bubblewrap` does not work here: no `bwrap`") as refused:
         choose("bubblewrap")
     assert "sandbox = unsafe" in refused.value.hint
     assert choose("unsafe") == "unsafe"

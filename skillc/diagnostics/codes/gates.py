@@ -302,11 +302,11 @@ _PLAN = (
     _planned(
         605,
         "feature of a later version",
-        "The language is complete, but this skillc does not support all of it yet: environments, agents, code, judges, "
-        "several skills, and skills that the target loads on demand. Such a program can be checked, but not planned or "
+        "The language is complete, but this skillc does not support all of it yet: judges, several skills, and "
+        "tools in an environment. Such a program can be checked, but not planned or "
         "compiled; the message names the version that can. In a library it is reported at its first use.",
-        program(_SMALL).replace("output answer: text", "output answer: text; rollout = code"),
-        program(_SMALL).replace("output answer: text", "output answer: text; rollout = chain_of_thought"),
+        program(_SMALL).replace("goal ", 'metric kind = judge(answer, "Is it kind?", model = target)\ngoal ', 1),
+        program(_SMALL),
         found_by="check",
     ),
 )

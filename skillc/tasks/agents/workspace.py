@@ -13,7 +13,7 @@ from pathlib import Path
 from skillc.artifact_paths import SKILL_FILE
 from skillc.document.folder import files_of
 from skillc.document.skill import Document
-from skillc.sandbox.policy import WORK, Kind, Mount
+from skillc.sandbox.policy import MAPPED, WORK, Kind, Mount
 from skillc.skill_files import write_folder
 from skillc.trajectories.trajectory import FileChange
 
@@ -62,7 +62,7 @@ class Workspace:
             )
         elif files is not None:
             shutil.copy2(files, folder)
-        mounted = sandbox == "bubblewrap"
+        mounted = sandbox in MAPPED
         return cls(folder, home, WORK if mounted else str(folder), HOME if mounted else str(home))
 
     @property

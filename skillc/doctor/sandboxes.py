@@ -1,0 +1,77 @@
+"""Sandboxes of a program whose rollouts run code or agents: which of them work on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from skillc.doctor.report import Finding
+from skillc.language.kinds import is_agent
+from skillc.plan.schema import Plan
+from skillc.sandbox.container import ENGINES, is_rootless
+from skillc.sandbox.policy import IMAGE, Kind
+from skillc.sandbox.run import CHOSEN, problem_of
+
+_GROUP = "sandbox"
+_INSTALL = {
+    "bubblewrap": "install the package `bubblewrap` of your system",
+    "landlock": '`pip install "skillc[sandbox]"`',
+    "docker": "install Docker, rootless if possible",
+    "podman": "install Podman",
+}
+_STOPS = {
+    "bubblewrap": "namespaces: no other files, processes or network",
+    "landlock": "Landlock and seccomp: no other files or network",
+}
+
+
+def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = problem_of) -> Iterator[Finding]:
+    """Report each sandbox that the program could use; one that it declares and that does not work is missing.
+
+    Args:
+        plan: a program without rollouts of code or agents has no finding.
+        problem: why a sandbox with an image does not work here, None if it does.
+    """
+    rollout = plan.task.rollout
+    if rollout.kind != "code" and not is_agent(rollout.kind):
+        return
+    declared, image = declared_sandbox(plan)
+    if declared == "unsafe":
+        detail = "`sandbox = unsafe`: code runs with your rights, and can read and change all of your files"
+        yield Finding(_GROUP, "note", "unsafe", detail, "declare another sandbox, or remove the setting")
+        return
+    works: list[Kind] = []
+    findings = []
+    for kind in CHOSEN if declared is None else (*CHOSEN, *(each for each in ENGINES if each == declared)):
+        why = problem(kind, image)
+        if why is None:
+            works.append(kind)
+            used = kind == declared or (declared is None and works == [kind])
+            findings.append(Finding(_GROUP, "ok", kind, f"{_describe(kind)}{'; rollouts use it' if used else ''}"))
+        else:
+            missing = kind == declared
+            suffix = ", and the program declares it" if missing else ""
+            findings.append(Finding(_GROUP, "missing" if missing else "note", kind, f"{why}{suffix}", _fix(kind, why)))
+    yield from findings
+    if declared is None and not works:
+        detail = "none works here, and rollouts run nothing without one"
+        yield Finding(_GROUP, "missing", "any", detail, _fix("bubblewrap", ""))
+
+
+def declared_sandbox(plan: Plan) -> tuple[Kind | None, str]:
+    """Return the declared sandbox, None for any, and the image of a container."""
+    found = plan.task.rollout.settings.get("sandbox")
+    own = found if isinstance(found, dict) else {"kind": found}
+    kind = own.get("kind")
+    known: dict[object, Kind] = {"unsafe": "unsafe", **{each: each for each in (*CHOSEN, *ENGINES)}}
+    return known.get(kind), str(own.get("image", IMAGE))
+
+
+def _describe(kind: Kind) -> str:
+    if kind in ENGINES:
+        return f"containers{', rootless' if is_rootless(kind) else ' of an engine with the rights of root'}"
+    return _STOPS[kind]
+
+
+def _fix(kind: Kind, why: str) -> str:
+    _, pull, command = why.partition("; run ")
+    return command if pull else _INSTALL[kind]

@@ -1,0 +1,210 @@
+"""Commands in a container, by the command line of Docker or Podman, rootless where the engine is.
+
+The engine starts the processes, so its limits bound them, and a container is removed by its name. An image is never
+downloaded: the user decides what comes onto the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import math
+import os
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from skillc.processes.command import CommandResult
+from skillc.processes.command import run as run_command
+from skillc.sandbox.monitor import monitor_of
+from skillc.sandbox.policy import WORK, Policy
+
+Engine = Literal["docker", "podman"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
+
+_TEMPORARY = 256 * 2**20
+_KILLED = 137
+_CLIENT_SECONDS = 60.0
+# Start and end of a container, beside the time of its command.
+_AROUND_SECONDS = 30.0
+# Variables by which a client finds its engine, its configuration and its images.
+_OF_CLIENT = (
+    *("PATH", "HOME", "USER", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS"),
+    *("XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"),
+    *("CONTAINER_HOST", "CONTAINER_CONNECTION", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"),
+)
+_PROBE = """
+echo written > probe &&
+{ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max 2>/dev/null ||
+  cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/pids/pids.max; }
+"""
+
+
+def command_line(
+    engine: Engine, policy: Policy, command: Sequence[str], *, name: str, variables: Mapping[str, str], stdin: bool
+) -> list[str]:
+    """Return the command line that runs a command in a new container, which remains after its end.
+
+    Args:
+        engine: the client's program.
+        policy: what the command may do.
+        command: a program of the image, and its arguments.
+        name: of the container.
+        variables: of the command; the client must have those in `passed_on`.
+        stdin: whether the command has a standard input.
+    """
+    limits = policy.limits
+    options = ["--name", name, "--pull", "never", "--network", "none", "--read-only", "--log-driver", "none"]
+    options += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--hostname", "sandbox"]
+    options += ["--user", _user(engine)]
+    # Without swap, or it would be added to the memory.
+    options += ["--memory", str(limits.memory), "--memory-swap", str(limits.memory)]
+    options += ["--pids-limit", str(limits.processes)]
+    options += ["--ulimit", f"fsize={limits.file_size}:{limits.file_size}", "--ulimit", "core=0:0"]
+    options += ["--tmpfs", f"/tmp:rw,size={min(_TEMPORARY, limits.disk)},mode=1777"]
+    for mount in policy.mounts:
+        options += ["--mount", _mounted(mount.source, mount.target or str(mount.source), writable=mount.writable)]
+    options += ["--mount", _mounted(policy.folder, WORK, writable=True), "--workdir", WORK]
+    for variable, value in variables.items():
+        # Users of the machine can read a command line; a name alone takes the value from the client's environment.
+        options += ["--env", variable if variable not in _OF_CLIENT else f"{variable}={value}"]
+    options += ["--interactive"] if stdin else []
+    # A container outlives a client that is killed, at most by this time.
+    ended = ["-s", "KILL", str(math.ceil(limits.time))]
+    return [engine, "run", *options, "--entrypoint", "timeout", policy.image, *ended, *command]
+
+
+def _mounted(source: Path, target: str, *, writable: bool) -> str:
+    fields = ["type=bind", f"source={source}", f"target={target}", *([] if writable else ["readonly"])]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
+
+
+def _user(engine: Engine) -> str:
+    """Return the user inside. Root of a rootless engine is the user outside, without any further right."""
+    return "0:0" if is_rootless(engine) else f"{os.getuid()}:{os.getgid()}"
+
+
+@cache
+def is_rootless(engine: Engine) -> bool:
+    """Return whether the engine runs with the rights of its user; else its users have those of root."""
+    asked = "{{.SecurityOptions}}" if engine == "docker" else "{{.Host.Security.Rootless}}"
+    done = _ask(engine, "info", "--format", asked)
+    return "name=rootless" in done.stdout or done.stdout.strip() == "true"
+
+
+def problem_of_engine(engine: Engine, policy: Policy) -> str | None:
+    """Run a program in a container and return why the engine does not work here, None if it does.
+
+    It must write into the work folder, and have the limits of the policy: an engine that may not set them ignores them.
+    """
+    if shutil.which(engine) is None:
+        return f"`{engine}` is not installed"
+    info = _ask(engine, "info")
+    if info.returncode:
+        return _last_line(info)
+    if _ask(engine, "image", "inspect", policy.image).returncode:
+        return f"the image `{policy.image}` is not on this machine; run `{engine} pull {policy.image}`"
+    name = _new_name()
+    try:
+        line = command_line(engine, policy, ["sh", "-c", _PROBE], name=name, variables={}, stdin=False)
+        done = _ask(*line)
+    finally:
+        _ask(*_removal(engine, name))
+    if done.returncode:
+        return _last_line(done)
+    if not (policy.folder / "probe").is_file():
+        return "what a container writes into its work folder does not arrive"
+    if done.stdout.split() != [str(policy.limits.memory), str(policy.limits.processes)]:
+        return "it ignores limits on memory and processes; it needs control groups of version 2"
+    return None
+
+
+async def run_in_container(
+    engine: Engine, policy: Policy, command: Sequence[str], *, environment: Mapping[str, str], stdin: bytes | None
+) -> CommandResult:
+    """Run a command in a container, and remove it, however it ends.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    name, begun = _new_name(), time.monotonic()
+    passed_on = {variable: value for variable, value in environment.items() if variable not in _OF_CLIENT}
+    try:
+        result = await run_command(
+            command_line(engine, policy, command, name=name, variables=environment, stdin=stdin is not None),
+            folder=policy.folder,
+            environment={**passed_on, **_client_environment()},
+            stdin=stdin,
+            timeout=policy.limits.time + _AROUND_SECONDS,
+            most=policy.limits.output,
+            grace=0.0,
+            monitor=monitor_of(policy, processes=False),
+        )
+        if result.why != "ended" or result.status == 0:
+            return result
+        return await _explained(engine, name, result, time.monotonic() - begun >= policy.limits.time)
+    finally:
+        await asyncio.shield(_client(policy.folder, *_removal(engine, name)))
+
+
+async def _explained(engine: Engine, name: str, result: CommandResult, late: bool) -> CommandResult:
+    """Return a failed result with its cause; an engine's own errors have the status of a command's."""
+    asked = "{{.State.Status}} {{.State.OOMKilled}}"
+    state = await _client(Path("/"), engine, "inspect", "--type", "container", "--format", asked, name)
+    status, _, out_of_memory = state.stdout.decode(errors="replace").strip().partition(" ")
+    if state.status or status not in ("exited", "stopped"):
+        said = result.stderr.decode(errors="replace").strip().splitlines()
+        raise OSError(said[-1] if said else f"`{engine} run` ended with status {result.status}")
+    if result.status == _KILLED and (out_of_memory == "true" or late):
+        why: Literal["memory", "timeout"] = "memory" if out_of_memory == "true" else "timeout"
+        return CommandResult(why, result.status, result.stdout, result.stderr)
+    return result
+
+
+async def _client(folder: Path, *words: str) -> CommandResult:
+    return await run_command(
+        words, folder=folder, environment=_client_environment(), stdin=None, timeout=_CLIENT_SECONDS, grace=0.0
+    )
+
+
+def _ask(*words: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            words,
+            capture_output=True,
+            timeout=_CLIENT_SECONDS,
+            check=False,
+            text=True,
+            errors="replace",
+            env=_client_environment(),
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired) as problem:
+        return subprocess.CompletedProcess(words, 1, "", str(problem))
+
+
+def _removal(engine: Engine, name: str) -> list[str]:
+    # Podman waits ten seconds for a container that runs.
+    return [engine, "rm", "--force", "--volumes", *(["--time", "0"] if engine == "podman" else []), name]
+
+
+def _client_environment() -> dict[str, str]:
+    return {name: os.environ[name] for name in _OF_CLIENT if name in os.environ}
+
+
+def _new_name() -> str:
+    return f"skillc-{uuid.uuid4().hex}"
+
+
+def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.strip().splitlines() if line.strip() and "--help" not in line]
+    return lines[-1].removeprefix(f"{done.args[0]}: ") if lines else f"status {done.returncode}"

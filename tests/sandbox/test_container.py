@@ -1,0 +1,205 @@
+"""Containers, with an engine that a program plays; one test runs in a real one where a machine has it."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from skillc.errors import SkillcError
+from skillc.sandbox.container import command_line, is_rootless
+from skillc.sandbox.policy import IMAGE, WORK, Limits, Mount, Policy
+from skillc.sandbox.run import choose, problem_of, run, work_folder
+
+LIMITS = Limits(time=30, memory=300_000_000, processes=20, file_size=1_000_000, disk=60_000_000)
+
+
+@pytest.fixture(params=["docker", "podman"])
+def engine(request, tmp_path, monkeypatch):
+    """An engine on `PATH` that is played, and what it was asked."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / request.param
+    program.write_text(f"#!{sys.executable} -IS\n" + (Path(__file__).parent / "fake_engine.py").read_text())
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    state = {"rootless": True, "images": [IMAGE], "limits": True}
+
+    def play(**changes):
+        (folder / "engine.json").write_text(json.dumps({**state, **changes}))
+        problem_of.cache_clear()
+        is_rootless.cache_clear()
+
+    def asked(verb="run"):
+        lines = (folder / "asked.jsonl").read_text().splitlines()
+        return [each for each in map(json.loads, lines) if each["words"][0] == verb]
+
+    play()
+    yield SimpleNamespace(name=request.param, play=play, asked=asked, folder=folder)
+    problem_of.cache_clear()
+    is_rootless.cache_clear()
+
+
+@pytest.fixture
+def work(tmp_path):
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+def values(words, option):
+    return [after for word, after in pairwise(words) if word == option]
+
+
+def shell(engine, policy, code, environment=None, stdin=None):
+    return asyncio.run(run(engine.name, policy, ["sh", "-c", code], environment=environment or {}, stdin=stdin))
+
+
+def test_the_command_line_gives_a_container_nothing_but_its_folder_and_its_limits(engine, work):
+    policy = Policy(work, (Mount(work / "a,b"), Mount(work, "/home/agent", writable=True)), (), LIMITS, "own/image:2")
+    variables = {"KEY": "secret", "HOME": "/home/agent"}
+    words = command_line(engine.name, policy, ["python3", "x.py"], name="n", variables=variables, stdin=False)
+    for option, value in {
+        "--network": ["none"],
+        "--cap-drop": ["ALL"],
+        "--security-opt": ["no-new-privileges"],
+        "--pull": ["never"],
+        "--memory": ["300000000"],
+        "--memory-swap": ["300000000"],
+        "--pids-limit": ["20"],
+        "--ulimit": ["fsize=1000000:1000000", "core=0:0"],
+        "--user": ["0:0"],
+        "--workdir": [WORK],
+        "--env": ["KEY", "HOME=/home/agent"],
+        "--mount": [
+            f'type=bind,"source={work}/a,b","target={work}/a,b",readonly',
+            f"type=bind,source={work},target=/home/agent",
+            f"type=bind,source={work},target={WORK}",
+        ],
+    }.items():
+        assert values(words, option) == value, option
+    assert "--read-only" in words
+    assert "secret" not in " ".join(words)
+    assert words[-6:] == ["own/image:2", "-s", "KILL", "30", "python3", "x.py"]
+
+
+def test_with_the_rights_of_root_outside_the_user_inside_is_the_own(engine, work):
+    engine.play(rootless=False)
+    words = command_line(engine.name, Policy(work), ["true"], name="n", variables={}, stdin=True)
+    assert values(words, "--user") == [f"{os.getuid()}:{os.getgid()}"]
+    assert "--interactive" in words
+
+
+def test_a_command_runs_with_its_variables_and_its_container_is_removed(engine, work):
+    code = 'read word; echo "$word $KEY $HOME"; echo x > made; echo err >&2; exit 3'
+    result = shell(engine, Policy(work, limits=LIMITS), code, {"KEY": "k", "HOME": "/home/agent"}, b"in\n")
+    assert (result.why, result.status, result.stdout) == ("ended", 3, b"in k /home/agent\n")
+    assert b"err" in result.stderr
+    assert (work / "made").read_text() == "x\n"
+    (started,) = engine.asked()
+    (removed,) = engine.asked("rm")
+    assert values(started["words"], "--name") == [removed["words"][-1]]
+    assert "KEY" in started["environment"]
+
+
+def test_variables_of_skillc_do_not_reach_the_engine(engine, work, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "planted")
+    shell(engine, Policy(work, limits=LIMITS), "true")
+    (started,) = engine.asked()
+    assert "OPENAI_API_KEY" not in started["environment"]
+
+
+def test_a_container_that_does_not_start_is_an_error_of_the_sandbox_and_a_command_with_that_status_is_not(engine, work):
+    policy = Policy(work, limits=LIMITS)
+    assert shell(engine, policy, "echo own >&2; exit 125").status == 125
+    engine.play(broken="OCI runtime error")
+    with pytest.raises(OSError, match="OCI runtime error"):
+        shell(engine, policy, "true")
+    assert engine.asked("rm")
+
+
+def test_limits_that_the_engine_enforces_are_told_apart(engine, work):
+    engine.play(out_of_memory=True)
+    assert shell(engine, Policy(work, limits=LIMITS), "kill -9 $$").why == "memory"
+    engine.play()
+    assert shell(engine, Policy(work, limits=LIMITS), "kill -9 $$").why == "ended"
+    assert shell(engine, Policy(work, limits=Limits(time=0.4)), "sleep 60").why == "timeout"
+
+
+def test_a_cancelled_run_removes_its_container(engine, work):
+    async def scenario():
+        task = asyncio.ensure_future(run(engine.name, Policy(work), ["sleep", "60"], environment={}))
+        while not (engine.folder / "asked.jsonl").exists() or not engine.asked():
+            await asyncio.sleep(0.05)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    begun = time.monotonic()
+    asyncio.run(scenario())
+    assert engine.asked("rm")
+    assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({}, None),
+        ({"down": "Cannot connect to the daemon"}, "Cannot connect to the daemon"),
+        ({"images": []}, f"the image `{IMAGE}` is not on this machine; run `{{engine}} pull {IMAGE}`"),
+        ({"broken": "permission denied"}, "permission denied"),
+        ({"remote": True}, "what a container writes into its work folder does not arrive"),
+        ({"limits": False}, "it ignores limits on memory and processes; it needs control groups of version 2"),
+    ],
+)
+def test_the_probe_finds_what_is_missing(engine, changes, problem):
+    engine.play(**changes)
+    assert problem_of(engine.name) == (problem and problem.format(engine=engine.name))
+    if problem:
+        with pytest.raises(SkillcError, match=f"the sandbox `{engine.name}` does not work here") as refused:
+            choose(engine.name)
+        assert "unsafe" in refused.value.hint
+    else:
+        assert choose(engine.name) == engine.name
+
+
+def test_an_engine_that_is_not_installed_is_named_and_never_chosen_by_itself(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    problem_of.cache_clear()
+    assert problem_of("podman") == "`podman` is not installed"
+    with pytest.raises(SkillcError, match="no sandbox works") as refused:
+        monkeypatch.setattr("skillc.sandbox.run.problem_of", lambda kind, image: "no")
+        choose()
+    assert "docker" not in str(refused.value)
+
+
+def test_a_container_has_no_hosts(engine, work):
+    assert work_folder(engine.name, Policy(work)) == WORK
+    with pytest.raises(ValueError, match="no network"):
+        shell(engine, Policy(work, hosts=("localhost:80",)), "true")
+
+
+def test_the_real_client_accepts_the_options(work):
+    """Without a daemon it fails only after it has read its command line."""
+    if shutil.which("docker") is None:
+        pytest.skip("docker is not installed")
+    is_rootless.cache_clear()
+    policy = Policy(work, (Mount(work, "/home/agent", writable=True),), limits=LIMITS)
+    words = command_line("docker", policy, ["true"], name="skillc-test", variables={"A": "b"}, stdin=True)
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], "DOCKER_HOST": "unix:///nowhere"},
+        timeout=60,
+        check=False,
+    )
+    assert "unknown" not in done.stderr
+    assert "invalid" not in done.stderr
+    assert "daemon" in done.stderr
