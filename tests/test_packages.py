@@ -29,8 +29,8 @@ ORDER = (
         "run",
         "artifacts",
     ),
-    *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "code_pages", "importer", "pygments_lexer"),
-    *("lsp", "cli"),
+    *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "audit", "code_pages", "importer"),
+    *("pygments_lexer", "lsp", "cli"),
 )
 # The parser reports what it finds, and a diagnostic points into a source.
 TOGETHER = {"syntax": {"diagnostics"}}

@@ -28,6 +28,7 @@ VERBS = {
     "diff": "show what changed in meaning since another version",
     "breaking": "report what got weaker since another version",
     "resolve": "resolve a merge conflict in a compiled skill",
+    "audit": "list the files of a skill that fresh rollouts never open",
     "eval": "score skills on a split, with one model or several",
     "serve": "start the model servers that a program declares",
     "doctor": "report what a compile lacks, and the command that fixes it",
@@ -44,6 +45,7 @@ _MODULES = {
     "preparation": ("new", "plan", "doctor"),
     "runs": ("compile", "tidy", "eval", "serve"),
     "skills": ("install", "history", "diff", "breaking", "resolve"),
+    "audits": ("audit",),
     "cache": ("cache",),
     "pages": ("explain", "std", "completion", "lsp"),
 }

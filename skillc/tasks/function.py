@@ -64,6 +64,7 @@ class FunctionRollout(RolloutKind):
                 f"`{self.name(site.plan)}` takes `skill`, the text of a skill that is always read",
                 hint="with `load = on_demand` take `skills` and `open_skill`, or `folder`",
             )
+        self.folders = "folder" in self._wanted
         self._lm = make_lm(site.client, site.role)
         self._noted = False
 

@@ -106,6 +106,7 @@ class RolloutKind(ABC):
     Attributes:
         slots: the most rollouts at once; None for any number.
         opens: whether its targets can open skills by themselves, those of `site.offered`.
+        folders: whether its targets get the skill's folder, and can open its files.
         tools: those of an agent, by which the emitted module runs without skillc.
 
     Raises:
@@ -114,6 +115,7 @@ class RolloutKind(ABC):
 
     slots: int | None = None
     opens: bool = False
+    folders: bool = False
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, site: Site) -> None:

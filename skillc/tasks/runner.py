@@ -70,6 +70,11 @@ class RolloutRunner:
         self._kind: RolloutKind = kind(site) if plan.task.executor is None else _on_cluster(site)
         self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
 
+    @property
+    def folders(self) -> bool:
+        """Whether targets get the skill's folder, and can open its files."""
+        return self._kind.folders
+
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """Run an example with a skill, None for no skill.
 

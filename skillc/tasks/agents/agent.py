@@ -132,6 +132,7 @@ class AgentRollout(RolloutKind):
     """
 
     opens = True
+    folders = True
     protocols: ClassVar[frozenset[str]] = frozenset({"openai"})
     needs_address: ClassVar[bool] = True
 
