@@ -25,7 +25,7 @@ from skillc.sandbox.run import problem_of
 from skillc.tasks.kind import Skill
 from skillc.tasks.runner import RolloutRunner
 
-REPEATS = 5
+REPEATS = 3
 SKILL = Skill.of(document_of("route-tickets", "routes", [("rules", "trainable", "- Invoices go to billing.", None)]))
 EXAMPLE = Example("1", {"ticket": "my invoice"}, {"team": "billing"}, {}, "1")
 # What an agent does is small here, so that what is around it shows.
@@ -77,7 +77,7 @@ async def main(seconds: float) -> None:
         python = RolloutPlan(kind="python", arguments=("agent:run",))
         for at_once in (1, 16):
             name = f"python, {at_once} at once"
-            rows.append((name, await rates(function, 64, at_once), await measured(root, python, 64, at_once)))
+            rows.append((name, await rates(function, 16, at_once), await measured(root, python, 16, at_once)))
 
         command = [sys.executable, "-IS", str(root / "script.py")]
 
@@ -99,5 +99,5 @@ async def main(seconds: float) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=0.5, help="work of one rollout (default 0.5)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="work of one rollout (default 0.2)")
     asyncio.run(main(parser.parse_args().seconds))
