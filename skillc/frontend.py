@@ -21,7 +21,7 @@ from skillc.tools.source import tool_findings
 
 if TYPE_CHECKING:
     from skillc.budget.bounds import Bounds
-    from skillc.budget.spend import Sizes
+    from skillc.budget.spend import CompanySize, Sizes
     from skillc.data.dataset import Dataset
     from skillc.diagnostics.suppress import FilteredDiagnostics
     from skillc.plan.lock import OptionsLock
@@ -233,7 +233,7 @@ def estimate(planned: Planned) -> Estimated:
         dataset = load(planned.plan.task, planned.plan.data, planned.root)
     except DataError as problem:
         raise UnfitDataError(planned.path, _unusable(planned, problem)) from None
-    sizes = sizes_of(planned.plan, dataset, planned.root)
+    sizes = replace(sizes_of(planned.plan, dataset, planned.root), company=_company_size(planned))
     spent = bounds(planned.plan, sizes, price_table(planned.plan))
     severities = list(Severity)
     found = sorted(
@@ -242,6 +242,22 @@ def estimate(planned: Planned) -> Estimated:
     # With overrides a suppressed finding may not occur, so unused suppressions are not reported.
     filtered = apply_suppressions(found, planned.checked.program, ("plan",) if planned.as_written else ())
     return Estimated(dataset, sizes, spent, filtered.kept, filtered.suppressed)
+
+
+def _company_size(planned: Planned) -> CompanySize:
+    from skillc.budget.spend import CompanySize
+    from skillc.document.offer import offer_text
+    from skillc.document.skill import tokens
+    from skillc.plan.company import company_of
+    from skillc.tokens import count_tokens
+
+    company = company_of(planned.plan, planned.root)
+    return CompanySize(
+        len(company.offered),
+        count_tokens(offer_text(company.offered)) if company.offered else 0,
+        max(map(tokens, company.offered), default=0),
+        sum(map(tokens, company.read)),
+    )
 
 
 def check_data(path: Path) -> FilteredDiagnostics:

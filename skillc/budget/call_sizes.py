@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from skillc.budget.spend import CallSizes, Sizes, Spend, SpendBound, one_call
+from skillc.budget.spend import CallSizes, CompanySize, Sizes, Spend, SpendBound, one_call
 from skillc.budget.steps import (
     DESCRIBED,
     DESCRIPTIONS,
@@ -84,13 +84,14 @@ class CallSizer:
         lists += -(-optimize.replay // optimize.minibatch) + 1 if optimize.replay else 0
         listed, most_listed = 4 * edits * _AN_EDIT, (lists + 1) * edits * _AN_EDIT
         epoch = steps_per_epoch(self._plan, self._sizes.train)
-        reads = _reads(self._plan, *self._skill)
+        company = self._sizes.company
+        reads = _reads(self._plan, company, *self._skill)
         low, _, _ = self._skill
         return CallSizes(
             rollout=self.rollout(reads),
-            first=self.rollout(_reads(self._plan, low, low, low)),
-            always_read=self.rollout(TargetReads(*self._skill)),
-            bare=self.rollout(TargetReads(*[count_tokens(task_text(self._plan.task))] * 3)),
+            first=self.rollout(_reads(self._plan, company, low, low, low)),
+            always_read=self.rollout(_beside(self._plan, company, *self._skill)),
+            bare=self.rollout(_beside(self._plan, company, *[count_tokens(task_text(self._plan.task))] * 3)),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
             aggregate=self._asked(MOST_CITED, listed, most_listed, reply=2 * edits * _AN_EDIT),
             select=self._asked(0, listed, most_listed, reply=20),
@@ -140,9 +141,10 @@ class CallSizer:
     def arm(self, skill: Document | None) -> SpendBound:
         """A rollout with a skill as it is, None for no skill."""
         if skill is None:
-            return self.rollout(TargetReads(*[count_tokens(task_text(self._plan.task))] * 3))
+            bare = count_tokens(task_text(self._plan.task))
+            return self.rollout(_beside(self._plan, self._sizes.company, bare, bare, bare))
         size = tokens(skill)
-        return self.rollout(_reads(self._plan, size, size, size, skill))
+        return self.rollout(_reads(self._plan, self._sizes.company, size, size, size, skill))
 
     def _history(self, turns: int) -> tuple[int, int]:
         """Tokens that a call of an environment reads besides skill and inputs, about and at most."""
@@ -245,23 +247,34 @@ class TargetReads:
     openings: int = 0
 
 
-def _reads(plan: Plan, low: int, middle: int, high: int, skill: Document | None = None) -> TargetReads:
+def _reads(
+    plan: Plan, company: CompanySize, low: int, middle: int, high: int, skill: Document | None = None
+) -> TargetReads:
     """Return what the target reads of a skill of at least, about, at most so many tokens, by default the initial one.
 
     A skill that it opens by itself is in no first call, and the last one repeats every reply before.
     """
     if plan.skill.load == "always":
-        return TargetReads(low, middle, high)
-    listed = count_tokens(task_text(plan.task)) + count_tokens(offer_text([skill or initial_document(plan)]))
-    opened = most_opened(1)
+        return _beside(plan, company, low, middle, high)
+    own = count_tokens(offer_text([skill or initial_document(plan)]))
+    listed = company.listed + company.read + count_tokens(task_text(plan.task)) + own
+    opened = most_opened(1 + company.offered)
     longest = listed + (ABOUT_CHARACTERS if plan.skill.about_trainable else 0)
     said = opened * (plan.models["target"].max_reply + _AROUND_ROLLOUT)
-    return TargetReads(listed, listed + middle, longest + high + said, opened)
+    most = longest + high + (opened - 1) * company.longest + said
+    return TargetReads(listed, listed + middle, most, opened)
 
 
-def most_calls(plan: Plan) -> int:
+def _beside(plan: Plan, company: CompanySize, low: int, middle: int, high: int) -> TargetReads:
+    """Return what the target reads of a text that it always reads, and of the other skills."""
+    always, opened = company.listed + company.read, most_opened(company.offered)
+    said = opened * (company.longest + plan.models["target"].max_reply + _AROUND_ROLLOUT)
+    return TargetReads(always + low, always + middle, always + high + said, opened)
+
+
+def most_calls(plan: Plan, sizes: Sizes) -> int:
     """Return the most calls of the target in one rollout."""
-    return _turns(plan) + _reads(plan, 0, 0, 0).openings
+    return _turns(plan) + _reads(plan, sizes.company, 0, 0, 0).openings
 
 
 def _seen(plan: Plan) -> tuple[int, int]:
@@ -321,11 +334,11 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
         return None
     if is_agent(plan.task.rollout.kind):
         return _by_agent(plan.task.rollout.settings, price).most.cost
-    most = _AROUND_ROLLOUT + _reads(plan, *_skill_tokens(plan)).high + sizes.inputs.most + _seen(plan)[1]
+    most = _AROUND_ROLLOUT + _reads(plan, sizes.company, *_skill_tokens(plan)).high + sizes.inputs.most + _seen(plan)[1]
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     if cost is None:
         return None
-    return (cost + sizes.images.most * price.input / 1_000_000) * most_calls(plan)
+    return (cost + sizes.images.most * price.input / 1_000_000) * most_calls(plan, sizes)
 
 
 def reservation(plan: Plan, role: str, largest: Spend, price: PricePlan | None) -> Spend:

@@ -130,6 +130,23 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
+class CompanySize:
+    """Tokens of the skills beside the one that is trained.
+
+    Attributes:
+        offered: how many the target may open.
+        listed: tokens of their names and descriptions.
+        longest: tokens of the longest of their texts.
+        read: tokens of the texts that the target always reads.
+    """
+
+    offered: int = 0
+    listed: int = 0
+    longest: int = 0
+    read: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Sizes:
     """The data in numbers.
 
@@ -141,6 +158,7 @@ class Sizes:
         values: the number of validation examples by value, for each field that a gate names.
         inputs: tokens of the inputs of an example.
         outputs: tokens of the right answer of an example.
+        company: the skills beside the one that is trained.
         images: tokens of the images of an example, as the target's provider charges them; the most is a bound.
         cuts: by input, the number of examples whose value was cut, and the tokens left out of one.
     """
@@ -152,6 +170,7 @@ class Sizes:
     values: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     inputs: Extent = Extent()
     outputs: Extent = Extent()
+    company: CompanySize = CompanySize()
     images: Extent = Extent()
     cuts: Mapping[str, tuple[int, Extent]] = field(default_factory=dict)
 

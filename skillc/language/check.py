@@ -132,6 +132,7 @@ def _check_declarations(state: CheckState) -> None:
     rules.check_fields(state.report, state.entities, state.module)
     check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
     fields = fields_of(state.entities)
+    trained = any(entity.kind == "skill" and rules.is_trained(entity) for entity in state.entities)
     for entity in state.entities:
         if entity.kind == "section":
             rules.check_section(state.report, entity)
@@ -144,7 +145,7 @@ def _check_declarations(state: CheckState) -> None:
             _check_agent(state, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
-        rules.check_required(state.report, entity, state.module.dropped | state.broken)
+        rules.check_required(state.report, entity, state.module.dropped | state.broken, beside=trained)
 
 
 def _check_agent(state: CheckState, task: Entity) -> None:

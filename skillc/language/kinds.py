@@ -374,6 +374,11 @@ _KINDS = (
             SettingKind("title", (TEXT,), 'the first heading of SKILL.md; "" for none', unset="from the name"),
             SettingKind("frontmatter", (TEXT,), "further keys of the frontmatter of SKILL.md, as YAML: `license: MIT`"),
             SettingKind("load", (words("always", "on_demand"),), "when the target reads it", default="always"),
+            SettingKind(
+                "beside",
+                (Form("list", items=(TEXT,)),),
+                "folders of other skills that the target may open: `../skills/*`",
+            ),
             SettingKind("present", (words("advice", "rules"),), "how the target is asked to use it", default="rules"),
             SettingKind("files", (TEXT,), "a folder whose files belong to the skill unchanged: scripts, references"),
         ),

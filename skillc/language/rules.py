@@ -84,8 +84,16 @@ def check_fields(report: Reporter, entities: Iterable[Entity], module: Module) -
 # ---- task and skill -------------------------------------------------------------------------------
 
 
-def check_required(report: Reporter, entity: Entity, lost: Collection[str]) -> None:
-    """Report what a declaration lacks, unless a part that could not be read may be it: `lost` are its words."""
+def is_trained(skill: Entity) -> bool:
+    """Whether a part of a skill can be trained."""
+    return any("trainable" in child.words or "slow" in child.words for child in skill.children)
+
+
+def check_required(report: Reporter, entity: Entity, lost: Collection[str], *, beside: bool = False) -> None:
+    """Report what a declaration lacks, unless a part that could not be read may be it: `lost` are its words.
+
+    A skill `beside` one with a trainable part needs none.
+    """
     if entity.kind == "task":
         for kind in ("input", "output"):
             if kind not in lost and not any(child.kind == kind for child in entity.children):
@@ -94,8 +102,7 @@ def check_required(report: Reporter, entity: Entity, lost: Collection[str]) -> N
         if "about" not in entity.settings and "about" not in lost:
             hint = 'add `about = "what it is for, and when to use it"`'
             add_error(report, "SK407", entity, f"`{entity.name}` has no description", hint)
-        trained = any("trainable" in child.words or "slow" in child.words for child in entity.children)
-        if "section" not in lost and not trained:
+        if "section" not in lost and not is_trained(entity) and not beside:
             add_error(
                 report, "SK408", entity, f"`{entity.name}` has no trainable part", "add `trainable section rules`"
             )
@@ -356,7 +363,6 @@ def _first_line(module: Module) -> Span:
 
 _NEXT = "0.5"
 _AGENT_HINT = "in an environment this version plays `predict` and `chain_of_thought`"
-_SKILL_HINT = "move it into another program; programs share models, budgets and sections through `use`"
 
 
 def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
@@ -367,8 +373,6 @@ def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported])
             rollout = entity.settings.get("rollout")
             if rollout is not None:
                 found += _unsupported(rollout.block, "agent", {"react": _NEXT}, _AGENT_HINT)
-    skills = [entity for entity in entities if entity.kind == "skill"]
-    found += [Unsupported("a second skill", skill.source, skill.span, _NEXT, _SKILL_HINT) for skill in skills[1:]]
     found += called
     unique = {(each.what, each.source.name, each.span): each for each in found}
     return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))

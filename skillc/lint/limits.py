@@ -66,7 +66,8 @@ def trainable_about(facts: ProgramFacts) -> Iterator[Diagnostic]:
                 continue
             message = f"the `about` of `{skill.name}` is not trained: no gate says where to open it"
             hint = f'add `gate finds = recall(opened({skill.name}), kind == "...") >= 90%`'
-            yield warning("SK419", about, message, hint)
+            trained = any(child.kind == "section" and "frozen" not in child.words for child in skill.children)
+            yield (note if trained else warning)("SK419", about, message, hint)
             continue
         if any(child.kind == "section" and "frozen" not in child.words for child in skill.children):
             yield note("SK419", about, message, "write its final text; it stays frozen")

@@ -292,3 +292,12 @@ def few_in_flight(facts: PlanFacts) -> Iterator[Diagnostic]:
             message = f"the budget admits {admitted} concurrent calls of `{role}`, each reserved at its largest size"
             hint = f"a reply of at most {largest} tokens is reserved: lower `max_reply`, or raise the budget"
             yield warning("SK562", facts.at("model", role), message, hint)
+
+
+@rule(PlanFacts)
+def untrained_skills(facts: PlanFacts) -> Iterator[Diagnostic]:
+    """Skills with trainable parts beside the one that is trained."""
+    for other in facts.plan.others:
+        if other.about_trainable or any(section.mode != "frozen" for section in other.sections):
+            message = f"`{other.name}` is not trained: this compile trains `{facts.plan.skill.name}`, the first skill"
+            yield note("SK560", facts.at("skill", other.name), message, f"put `{other.name}` first to train it")

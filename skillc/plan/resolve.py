@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import TopologicalSorter
@@ -16,7 +16,7 @@ from skillc.document.skill import Mode
 from skillc.document.skill_md import further_keys
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import metrics_read
-from skillc.language.checked import Checked, CheckedMetric, Entity, FieldType, Invocation, Setting, Shares, Word
+from skillc.language.checked import Checked, CheckedMetric, Entity, FieldType, Invocation, Items, Setting, Shares, Word
 from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
@@ -58,10 +58,11 @@ def resolve(checked: Checked) -> ResolvedPlan:
         kind: tuple(e for e in checked.entities if e.kind == kind)
         for kind in ("task", "skill", "data", "model", "rubric")
     }
-    if not _is_compilable(report, checked, found["skill"]):
+    if not _is_compilable(report, checked):
         return ResolvedPlan(None, report.diagnostics())
-    (task,), (skill, *_), (data,) = found["task"], found["skill"], found["data"]
-    skill_plan = _skill(report, skill)
+    (task,), (data,) = found["task"], found["data"]
+    skill, *others = sorted(found["skill"], key=lambda each: not _is_trained(each))
+    skill_plan, *other_plans = (_skill(report, each) for each in (skill, *others))
     if report.errors:
         return ResolvedPlan(None, report.diagnostics())
     settings = {entity.kind: entity for entity in checked.entities if entity.name is None}
@@ -71,6 +72,7 @@ def resolve(checked: Checked) -> ResolvedPlan:
         language=checked.version,
         task=_task(task),
         skill=skill_plan,
+        others=tuple(other_plans),
         models=resolve_models(found["model"]),
         data=_data(data),
         metrics=resolve_metrics(checked.metrics),
@@ -88,15 +90,12 @@ def resolve(checked: Checked) -> ResolvedPlan:
     return ResolvedPlan(plan, report.diagnostics())
 
 
-def _is_compilable(report: Reporter, checked: Checked, skills: Sequence[Entity]) -> bool:
-    """Report a library, which has nothing to compile, and a second skill; return whether there is neither."""
+def _is_compilable(report: Reporter, checked: Checked) -> bool:
+    """Report a library, which has nothing to compile; return whether the program is none."""
     source, start = checked.program.source, Span(0, min(1, len(checked.program.source.text)))
     if checked.library:
         hint = "compile a program that uses it"
         report.add("SK559", source, start, f"`{source.name}` only declares what other programs use", hint=hint)
-    for skill in skills[1:]:
-        message = f"`{skill.name}` is a second skill; this version trains one skill of a program"
-        report.add("SK560", skill.source, skill.span, message, hint="move it into its own program")
     return not report.errors
 
 
@@ -165,6 +164,7 @@ def _skill(report: Reporter, skill: Entity) -> SkillPlan:
             "title": _title(skill),
             "frontmatter": _frontmatter(report, skill),
             "load": word_of(skill, "load") or "always",
+            "beside": _texts(skill, "beside"),
             "present": word_of(skill, "present") or "rules",
             "files": _files(skill),
         }
@@ -176,6 +176,16 @@ def _is_about_trainable(skill: Entity) -> bool:
     children = (word for child in skill.children if child.kind == "about" for word in child.words)
     words = (*(setting.words if setting is not None else ()), *children, *skill.words)
     return any("trainable" in word.split() for word in words)
+
+
+def _is_trained(skill: Entity) -> bool:
+    """Whether a compile can change a skill."""
+    return _is_about_trainable(skill) or any({"trainable", "slow"} & set(child.words) for child in skill.children)
+
+
+def _texts(entity: Entity, name: str) -> tuple[str, ...]:
+    value = value_of(entity, name)
+    return tuple(item for item in value.items if isinstance(item, str)) if isinstance(value, Items) else ()
 
 
 def _section(section: Entity) -> SectionPlan:

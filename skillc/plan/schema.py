@@ -135,6 +135,7 @@ class SectionPlan(Frozen):
 class SkillPlan(Frozen):
     """The document to train. `artifact` is the name by the rules of Agent Skills: `route_tickets`, `route-tickets`.
 
+    `beside` names folders of skills that the target may open too, which no compile changes.
     `present` determines the lead of the rules; None if the target reads the sections only. `files` is the folder with
     the files that belong to the skill unchanged, relative to the program.
     """
@@ -149,6 +150,7 @@ class SkillPlan(Frozen):
     title: str | None = None
     frontmatter: str = ""
     load: Literal["always", "on_demand"] = default_of("skill", "load")
+    beside: tuple[str, ...] = Field(default=(), json_schema_extra={"later": True})
     present: Literal["advice", "rules"] | None = default_of("skill", "present")
     files: str | None = None
 
@@ -347,7 +349,8 @@ class Plan(Frozen):
     """The whole program; equivalent programs have equal plans and digests.
 
     In `metrics` each comes after those that it reads, and exactly one is the goal. `rubrics` contains the texts for
-    judges by name. `required_verdict` is required for delivery; None delivers with any verdict.
+    judges by name. `required_verdict` is required for delivery; None delivers with any verdict. `others` are the
+    skills of the program that this compile does not train.
     """
 
     language: int = 1
@@ -362,6 +365,7 @@ class Plan(Frozen):
     requires: tuple[RequirePlan, ...] = ()
     rubrics: dict[str, str] = {}
     required_verdict: Literal["improved"] | None = None
+    others: tuple[SkillPlan, ...] = Field(default=(), json_schema_extra={"later": True})
 
     @property
     def goal(self) -> MetricPlan:

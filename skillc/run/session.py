@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import ForwardingObserver, Observer, Record, Reserve, Unrecorded, Value, Work
 from skillc.optimize.rollouts import Rollouts
+from skillc.plan.company import company_of
 from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_skill
 from skillc.plan.models import TARGET
@@ -275,7 +277,9 @@ class Session:
             reserve=reserve,
             always_read=always_read,
             max_rollout_cost=None if estimated is None else self._dearest(estimated),
-            admits=(lambda rollouts: True) if estimated is None else self._admits,
+            admits=(lambda rollouts: True)
+            if estimated is None
+            else partial(self._admits, most_calls(self.plan, estimated.sizes)),
         )
 
     def _dearest(self, estimated: Estimated) -> int | None:
@@ -283,9 +287,9 @@ class Session:
         cost = dearest_rollout(self.plan, estimated.sizes, estimated.bounds.prices)
         return None if cost is None else math.ceil(cost * 10**9)
 
-    def _admits(self, rollouts: int) -> bool:
+    def _admits(self, each: int, rollouts: int) -> bool:
         """Return whether so many rollouts fit under the caps, each with its calls and one for every judge."""
-        calls = len([role for role in self.plan.models if role != "optimizer"]) - 1 + most_calls(self.plan)
+        calls = len([role for role in self.plan.models if role != "optimizer"]) - 1 + each
         return self.client.ledger.charged.admits(rollouts * calls)
 
 
@@ -304,5 +308,5 @@ def parts_of_run(
         metric_sources=metric_sources(plan, root),
         decision_version=DECISION_VERSION,
         model_sources=function_identities(endpoints),
-        rollout_source=find_kind(plan).source(plan, root),
+        rollout_source=" ".join([find_kind(plan).source(plan, root), *company_of(plan, root).digests]).strip(),
     )

@@ -29,6 +29,7 @@ from skillc.models.dspy_lm import current_scope, scope
 from skillc.models.ledger import Spending
 from skillc.models.roles import Role
 from skillc.outcomes import Example
+from skillc.plan.company import Company
 from skillc.plan.schema import Plan
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, find_kind
 from skillc.trajectories.trajectory import Trajectory
@@ -74,7 +75,7 @@ class ClusterRollouts(RolloutKind):
             make = ray.remote(num_cpus=1, max_restarts=-1, max_concurrency=1000)(_Worker)
             plan = site.plan.model_copy(update={"task": site.plan.task.model_copy(update={"executor": None})})
             roles = {name: _without_key(role) for name, role in site.client.roles.items()}
-            self._workers = [make.remote(plan, roles, site.role, name) for _ in range(number)]
+            self._workers = [make.remote(plan, roles, site.role, name, site.company) for _ in range(number)]
             # A worker for which the cluster has no place yet may follow later; one is enough to begin.
             ready, _ = ray.wait([worker.slots.remote() for worker in self._workers], timeout=_RESTART)
             slots = ray.get(ready[0]) if ready else None
@@ -363,11 +364,11 @@ def _result(reply: Any) -> Any:
 class _Worker:
     """One process with the kind of rollout of a plan."""
 
-    def __init__(self, plan: Plan, roles: Mapping[str, Role], role: str, mailbox: str) -> None:
+    def __init__(self, plan: Plan, roles: Mapping[str, Role], role: str, mailbox: str, company: Company) -> None:
         ray: Any = importlib.import_module("ray")
         client: Any = _RemoteClient(roles, ray.get_actor(mailbox))
         notes: Any = lambda message: None  # noqa: E731
-        self._kind = find_kind(plan)(Site(plan, client, role, Path.cwd(), notes))
+        self._kind = find_kind(plan)(Site(plan, client, role, Path.cwd(), notes, company))
 
     async def slots(self) -> int | None:
         """Return how many rollouts it can run at once; None for any number."""

@@ -19,6 +19,8 @@ from skillc.errors import SkillcError
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.outcomes import Example, UnmeasuredKind
+from skillc.plan.company import NOBODY, Company
+from skillc.plan.initial import task_text
 from skillc.plan.schema import Plan
 from skillc.text import listed
 from skillc.tools.tool import Tool
@@ -58,7 +60,7 @@ class Site:
         role: the model that answers.
         root: the program's folder, where the user's functions and files are.
         note: tells the user something once.
-        company: skills beside the one of a rollout, which the target may open.
+        company: the skills beside the one of a rollout.
     """
 
     plan: Plan
@@ -66,7 +68,7 @@ class Site:
     role: str
     root: Path
     note: Callable[[str], None] = lambda message: None
-    company: tuple[Document, ...] = ()
+    company: Company = NOBODY
 
     def offered(self, skill: Skill | None) -> tuple[Document, ...]:
         """Return the skills that the target opens by itself, by name, which tells it nothing about the one in training.
@@ -74,11 +76,15 @@ class Site:
         Empty with `load = always` and without other skills.
         """
         own = () if skill is None or self.plan.skill.load == "always" else (skill.document,)
-        return tuple(sorted((*own, *self.company), key=lambda document: document.name))
+        return tuple(sorted((*own, *self.company.offered), key=lambda document: document.name))
 
     def read_at_once(self, skill: Skill | None) -> str | None:
         """Return the text of the skill that the target reads from the start; None if it has to open it, or has none."""
-        return None if skill is None or self.plan.skill.load == "on_demand" else skill.text
+        own = None if skill is None or self.plan.skill.load == "on_demand" else skill.text
+        if not self.company.read:
+            return own
+        first = own if own is not None else task_text(self.plan.task)
+        return "\n\n".join(text.strip() for text in (first, *map(for_target, self.company.read)))
 
     @property
     def settings(self) -> Mapping[str, JsonValue]:

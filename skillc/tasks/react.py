@@ -9,7 +9,7 @@ because it must tell a tool that failed from a tool server that is down, and rec
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic_core import to_jsonable_python
 
+from skillc.document.offer import OPEN, shown_descriptions
+from skillc.document.skill import Document
 from skillc.json_values import JsonObject
 from skillc.language.kinds import default_of
 from skillc.models.calls import well_formed
@@ -26,10 +28,11 @@ from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.module import SkillModule
 from skillc.program.names import as_read, instructions
-from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, last_reply, rollout_kind, skill_text
+from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, last_reply, rollout_kind
+from skillc.tasks.opening import Openings
 from skillc.tasks.predict import unreadable, values_of
 from skillc.tools.texts import with_texts
-from skillc.tools.tool import Tool, ToolLimits, ToolServerDown, call_tool
+from skillc.tools.tool import Tool, ToolFailed, ToolLimits, ToolServerDown, call_tool
 from skillc.tools.toolbox import Toolbox, tools_source
 from skillc.trajectories.trajectory import Message, Observation, Outcome, Step, ToolCall, Trajectory
 
@@ -42,7 +45,12 @@ _ATTEMPTS = 3
 
 @rollout_kind("react")
 class ReactRollout(RolloutKind):
-    """An agent with tools. Rollouts share the tools' servers, and those of one skill text a module."""
+    """An agent with tools. Rollouts share the tools' servers, and those of one skill text a module.
+
+    Skills that it opens by itself are behind a further tool, `open_skill`, whose description lists them.
+    """
+
+    opens = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -58,7 +66,7 @@ class ReactRollout(RolloutKind):
             "warn_on_type_mismatch": False,
             "track_usage": False,
         }
-        self._modules: OrderedDict[str | None, SkillModule] = OrderedDict()
+        self._modules: OrderedDict[tuple[str | None, ...], SkillModule] = OrderedDict()
 
     @classmethod
     def source(cls, plan: Plan, root: Path) -> str:
@@ -71,21 +79,26 @@ class ReactRollout(RolloutKind):
         Raises:
             RolloutFailed: a tool server is down.
         """
+        tools, offered = dict(self._toolbox.tools), self.site.offered(skill)
+        if offered:
+            tools[OPEN] = opening_tool(offered)
+        module = self._module(skill, tools)
         with dspy.context(**self._context):
-            return await _Episode(self._module(skill), self._toolbox.tools, self._limits, self.site.plan).play(
-                dict(example.inputs), self._turns
-            )
+            return await _Episode(module, tools, self._limits, self.site.plan).play(dict(example.inputs), self._turns)
 
     async def close(self) -> None:
         """As `RolloutKind.close`."""
         await self._toolbox.close()
 
-    def _module(self, skill: Skill | None) -> SkillModule:
-        text = skill_text(skill)
-        module = self._modules.get(text)
+    def _module(self, skill: Skill | None, every: Mapping[str, Tool]) -> SkillModule:
+        text, opening = self.site.read_at_once(skill), [every[OPEN]] if OPEN in every else []
+        # Texts of tools are part of a skill, also of one that is not read at once.
+        key = (text, skill.text if skill is not None else "", *(tool.about for tool in opening))
+        module = self._modules.get(key)
         if module is None:
             task = as_read(self.site.plan.task)
-            tools = [dspy_tool(tool) for tool in with_texts(self.tools, skill.document if skill is not None else None)]
+            own = with_texts(self.tools, skill.document if skill is not None else None)
+            tools = [dspy_tool(tool) for tool in (*own, *opening)]
             module = SkillModule(
                 task,
                 self.site.plan.skill.name,
@@ -94,10 +107,10 @@ class ReactRollout(RolloutKind):
                 by_reference=True,
                 predictor=lambda signature: dspy.ReAct(signature, tools=tools, max_iters=self._turns),
             )
-            self._modules[text] = module
+            self._modules[key] = module
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)
-        self._modules.move_to_end(text)
+        self._modules.move_to_end(key)
         return module
 
 
@@ -175,6 +188,21 @@ class _Episode:
 
 class _TooLong(Exception):  # noqa: N818
     """No part of the trajectory fits the model."""
+
+
+def opening_tool(offered: Sequence[Document]) -> Tool:
+    """Return the tool that opens the skills of one rollout; its description is the list that the agent reads."""
+    openings = Openings(offered)
+
+    async def call(arguments: JsonObject, seconds: float) -> str:
+        seen = openings.open(str(arguments["name"]))
+        if seen.failed:
+            raise ToolFailed(seen.text)
+        return seen.text
+
+    lines = [f"- {name}: {about}" for name, about in shown_descriptions(offered)]
+    about = "\n".join(["Open a skill where its description fits, and read its text. There are these skills:", *lines])
+    return Tool(OPEN, about, {"name": {"type": "string", "description": "the name of a skill"}}, ("name",), call)
 
 
 def dspy_tool(tool: Tool) -> dspy.Tool:

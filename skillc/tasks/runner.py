@@ -16,6 +16,7 @@ from skillc.models.client import Client
 from skillc.models.dspy_lm import scope
 from skillc.models.failures import CallFailed, find_failure, redact
 from skillc.outcomes import Example, UnmeasuredKind
+from skillc.plan.company import company_of
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
 from skillc.redaction import NOTHING, Redactor
@@ -66,7 +67,12 @@ class RolloutRunner:
                 f"a target of `rollout = {plan.task.rollout.kind}` cannot open skills", hint="write `load = always`"
             )
         self._hide = hide = client.hide
-        site = Site(plan, client, role, root or Path(), lambda message: client.pacing.report(hide.message(message)))
+        company = company_of(plan, root or Path())
+        if company.offered and not kind.opens:
+            raise SkillcError(f"a target of `rollout = {plan.task.rollout.kind}` cannot open the other skills")
+        site = Site(
+            plan, client, role, root or Path(), lambda message: client.pacing.report(hide.message(message)), company
+        )
         self._kind: RolloutKind = kind(site) if plan.task.executor is None else _on_cluster(site)
         self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
 

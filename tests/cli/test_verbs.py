@@ -82,10 +82,9 @@ def test_new_writes_a_program_that_compiles(shop):
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("skill ", 'skill other { about = "Another."; trainable section rules }\nskill ', "a second skill"),
         ("goal ", 'metric kind_one = judge(kind, "Is it kind?", model = target)\ngoal ', "`judge`"),
     ],
-    ids=["skills", "judge"],
+    ids=["judge"],
 )
 def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
     assert old in PROGRAM

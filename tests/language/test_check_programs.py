@@ -176,7 +176,6 @@ def test_what_waits_for_a_later_version(root: Path) -> None:
     assert later(checked(root, "trivia")) == []
     assert later(checked(root, "alfworld")) == [
         ("`agent = react` needs skillc 0.5", "agent"),
-        ("a second skill needs skillc 0.5", "heat_and_cool"),
     ]
     assert [what for what, _ in later(checked(root, "replies"))] == [
         "`judge` needs skillc 0.5",

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 ELSEWHERE = ("internal", "versions")
 # Codes that no folder can show: a file that can't be read, and what `check` always reports first under another code.
 PACKAGED = {"SK113", "SK114", "SK115", "SK116", "SK117", "SK119", "SK120"}  # `test_skill_packages.py` shows them
-UNSHOWN = {"SK040", "SK121", "SK560", *PACKAGED}
+UNSHOWN = {"SK040", "SK121", *PACKAGED}
 EXAMPLES = [code for code in CODES.values() if code.bad]
 
 

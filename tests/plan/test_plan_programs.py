@@ -75,9 +75,11 @@ def test_a_library_has_none(folder, name):
     assert {d.code for d in result.diagnostics} == {"SK559"}
 
 
-def test_two_skills_are_refused(folder):
+def test_one_of_two_skills_is_trained_and_the_other_is_company(folder):
     _, result = resolved(folder, "alfworld.skill")
-    assert [d.code for d in result.diagnostics] == ["SK560"]
+    assert result.diagnostics == ()
+    assert result.plan.skill.name == "find_objects"
+    assert [other.name for other in result.plan.others] == ["heat_and_cool"]
 
 
 def test_the_plan_of_tickets(folder):

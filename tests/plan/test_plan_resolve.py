@@ -214,8 +214,9 @@ def test_a_library_has_no_plan():
     assert codes(result) == ["SK559"]
 
 
-def test_a_second_skill_is_an_error():
-    assert codes(resolved(other=replace(parts()["skill"], name="other"))) == ["SK560"]
+def test_a_second_skill_is_company():
+    plan = resolved(other=replace(parts()["skill"], name="other")).plan
+    assert [other.name for other in plan.others] == ["other"]
 
 
 def test_a_program_with_errors_has_no_plan_and_no_further_words():

@@ -1,6 +1,7 @@
 """Skills that the target opens by itself: what it reads first, what it opens, and how that is scored."""
 
 import asyncio
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -14,6 +15,7 @@ from skillc.gates.terms import CallTerm, Constant, Operation, WordTerm
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.outcomes import MICRO, Example, Scored
+from skillc.plan.company import Company
 from skillc.plan.schema import MetricPlan, RolloutPlan
 from skillc.tasks import kind as kinds
 from skillc.tasks.kind import RolloutKind, Skill, rollout_kind
@@ -52,7 +54,7 @@ def run(replies, *, skill=SKILL, company=(), made=None):
         with Client(made, transport=transport) as client:
             runner = RolloutRunner(made, client)
             if company:
-                runner._kind.site = replace(runner._kind.site, company=company)
+                runner._kind.site = replace(runner._kind.site, company=Company(company))
             return await runner(Skill.of(skill) if skill else None, TICKET, 0, "rollout")
 
     return asyncio.run(scenario()), [sent["messages"] for sent in transport.sent]
@@ -255,3 +257,21 @@ def test_two_descriptions_of_one_text_are_two_skills_in_the_record() -> None:
     one, other = Skill.of(SKILL), Skill.of(replace(SKILL, about="Route anything."))
     assert one.digest("always") == other.digest("always")
     assert one.digest("on_demand") != other.digest("on_demand")
+
+
+def acts(tool, **arguments):
+    said = f"[[ ## next_tool_name ## ]]\n{tool}\n\n[[ ## next_tool_args ## ]]\n{json.dumps(arguments)}"
+    return reply(f"[[ ## next_thought ## ]]\nlet me see\n\n{said}\n\n[[ ## completed ## ]]")
+
+
+def test_an_agent_with_tools_opens_skills_by_a_further_tool() -> None:
+    made = plan(rollout="react", settings={"turns": 4})
+    answer = reply("[[ ## reasoning ## ]]\nso\n\n[[ ## team ## ]]\nbilling\n\n[[ ## completed ## ]]")
+    script = [acts("open_skill", name="cook"), acts("open_skill", name="route-tickets"), acts("finish"), answer]
+    done, sent = run(script, made=made)
+    assert "Route a ticket about invoices." in text_of(sent[0])
+    assert "Invoices: billing" not in text_of(sent[1])
+    assert "Invoices: billing" in text_of(sent[2])
+    assert opened_skills(done.trajectory) == ("route-tickets",)
+    assert [step.failed for step in done.trajectory.steps if isinstance(step, Observation)] == [True, False]
+    assert done.prediction == {"team": "billing"}

@@ -149,6 +149,9 @@ _OWN = 'model target    = "openai/own"'
 _OWN_PRICED = f"{_OWN} {{ price {{ input = $1; output = $4 }}"
 
 
+_SECOND = 'skill write_poems { about = "Write a poem."; load = on_demand; trainable section rhymes }'
+
+
 def _planned(
     number: int,
     title: str,
@@ -238,9 +241,11 @@ _PLAN = (
     ),
     _planned(
         560,
-        "several skills",
-        "This version trains one skill per program. Write a program for each; they can share models, budgets and "
-        "sections with `use`. `check` reports SK605 first, so no program shows it.",
+        "skill that this compile does not train",
+        "A note: a compile trains one skill of a program, the first with a trainable part. The others are offered, or "
+        "read beside it, as they are: so a gain is due to one skill. To train another one, put it first.",
+        program(_SECOND),
+        program(_SECOND.replace("trainable section rhymes", 'frozen section rhymes = "Rhyme."')),
     ),
     _planned(
         561,
