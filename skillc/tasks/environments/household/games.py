@@ -36,7 +36,7 @@ _ROOM: Mapping[str, tuple[int, int]] = {
     "DiningTable": (0, 1),
     "Fridge": (0, 1),
     "Microwave": (0, 1),
-    "GarbageCan": (0, 1),
+    "GarbageCan": (1, 1),
     "StoveBurner": (0, 1),
     "CoffeeMachine": (0, 1),
     "SinkBasin": (0, 1),
@@ -60,7 +60,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_TOOLS, ("CounterTop", "DiningTable", "Drawer", "SinkBasin")),
     **dict.fromkeys(_SMALL, (*_TABLES[1:], "Drawer")),
     "Mug": (*_TABLES, "Cabinet", "CoffeeMachine", "Microwave", "SinkBasin"),
-    "Pan": ("CounterTop", "DiningTable", "StoveBurner", "SinkBasin"),
+    "Pan": ("Cabinet", "CounterTop", "DiningTable", "StoveBurner", "SinkBasin"),
     _LAMP: ("Desk", "SideTable", "Shelf"),
 }
 _CLEANABLE = frozenset({*_FOOD, *_DISHES, *_TOOLS} - {"Egg", "Bread"})
