@@ -103,8 +103,8 @@ def visible_answer(plan: Plan, outcome: Outcome, limit: int | None) -> str:
 
 
 def visible_gold(plan: Plan, example: Example) -> str | None:
-    """Return the right answer, None if the program withholds it."""
-    return _shown(example.gold) if "gold" in plan.optimize.sees else None
+    """Return the right answer, None if the program withholds it or there is none, as in an environment."""
+    return _shown(example.gold) if "gold" in plan.optimize.sees and example.gold else None
 
 
 def visible_feedback(plan: Plan, outcome: Outcome) -> str | None:
