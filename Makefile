@@ -4,7 +4,7 @@ BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-thorough test-ray test-vllm test-agents local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm test test-thorough test-ray test-vllm test-agents test-alfworld local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -71,6 +71,22 @@ test-ray: .venv/installed
 	@.venv-vllm/bin/python -c 'import torch, transformers, vllm; assert not torch.version.cuda, "torch is no CPU build"'
 	@touch $@
 
+# Household games with ALFWorld's engine, in an environment of its own (Python 3.11 or 3.12). Skipped where it cannot be
+# installed; the official games are played where ALFWORLD_DATA is set.
+ALFWORLD_LOCK := skillc/tasks/environments/household/alfworld.txt
+
+test-alfworld: .venv/installed
+	@if $(MAKE) --no-print-directory .venv-alfworld/installed; \
+	then $(BIN)/python -m pytest tests_alfworld; \
+	else echo "test-alfworld is skipped: no environment with ALFWorld's engine could be made here"; fi
+
+.venv-alfworld/installed: $(ALFWORLD_LOCK)
+	@test -x .venv-alfworld/bin/python || $(PYTHON) -m venv .venv-alfworld
+	@echo "installing ALFWorld's engine into .venv-alfworld, once"
+	@.venv-alfworld/bin/python -m pip install -qq --disable-pip-version-check --no-deps --requirement $(ALFWORLD_LOCK)
+	@.venv-alfworld/bin/python -c 'import textworld.envs.pddl'
+	@touch $@
+
 # Codex, opencode and Hermes as they are, against a server on this machine that plays the model. Skipped where they cannot
 # be installed; Hermes needs a Python below 3.14.
 AGENTS := build/agents
@@ -134,4 +150,4 @@ format: .venv/installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-vllm build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-alfworld build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,186 @@
+"""Household games of all six kinds with ALFWorld's engine: solved, played through skillc, and compiled."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / "models"), str(ROOT / "tests")]
+
+from model_plans import Scripted, plan_of, reply  # noqa: E402
+
+from skillc.models.client import Client  # noqa: E402
+from skillc.outcomes import Example  # noqa: E402
+from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan  # noqa: E402
+from skillc.tasks.environments.household import games  # noqa: E402
+from skillc.tasks.environments.household.interpreter import ENGINE, find_interpreter  # noqa: E402
+from skillc.tasks.runner import RolloutRunner  # noqa: E402
+
+PYTHON = find_interpreter(None, ROOT)
+KINDS = list(games.GOALS)
+TEXT = TypePlan(kind="text")
+# What the engine says and allows along a plan, with and without what engine.py replaces in it.
+SAME = """
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
+engine = importlib.util.module_from_spec(spec); spec.loader.exec_module(engine)
+import copy
+from textworld.envs.pddl import textgen
+before = textgen._parse_and_convert, textgen.copy_context
+found = []
+for example in json.loads(sys.argv[2]):
+    house = engine.Household()
+    fast = textgen._parse_and_convert, textgen.copy_context
+    commands = engine.solve(house, example)
+    seen = []
+    for names in (before, fast):
+        textgen._parse_and_convert, textgen.copy_context = names
+        seen.append([house.reset(example), *(house.step(each) for each in commands)])
+    assert seen[0] == seen[1], example
+    assert fast[0] is not before[0]
+    textgen._parse_and_convert, textgen.copy_context = before
+    found.append({"example": example, "commands": commands})
+print(json.dumps(found))
+"""
+
+
+def engine(*arguments, **variables):
+    return subprocess.run(
+        [str(PYTHON), str(ENGINE), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+    )
+
+
+@pytest.fixture(scope="module")
+def solved():
+    """A game of each kind with the commands of the planner."""
+    examples = [games.make_game(kind, 5).row() for kind in KINDS]
+    done = subprocess.run(
+        [str(PYTHON), "-c", SAME, str(ENGINE), json.dumps(examples)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def play(folder, examples, actions):
+    """Play examples at once by their commands; returns the trajectories."""
+    task = TaskPlan(
+        inputs=(FieldPlan(name="goal", type=TEXT, column="goal"),),
+        outputs=(FieldPlan(name="action", type=TEXT, column="action"),),
+        rollout=RolloutPlan(kind="environment", arguments=("alfworld",), settings={"turns": 30, "processes": 2}),
+    )
+    made = plan_of(task=task)
+
+    def act(sent):
+        turn = sum(message["role"] == "assistant" for message in sent["messages"])
+        own = next(each for each in actions if each[0] in sent["messages"][1]["content"])
+        return reply(own[1][turn])
+
+    async def scenario():
+        with Client(made, transport=Scripted(act), root=folder) as client:
+            runner = RolloutRunner(made, client, root=folder)
+            try:
+                return await asyncio.gather(*(runner(None, each, 0, "rollout") for each in examples))
+            finally:
+                await runner.close()
+
+    return asyncio.run(scenario())
+
+
+def example(row):
+    return Example(str(row["id"]), {"goal": f"{row['goal']} ({row['id']})"}, {}, dict(row), str(row["id"]))
+
+
+def test_the_planner_wins_seeded_games_of_all_kinds(tmp_path) -> None:
+    rows = [game.row() for game in games.games(24, seed=11)]
+    (tmp_path / "games.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = engine("check", str(tmp_path / "games.jsonl"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert {line.partition("-")[0] for line in done.stdout.splitlines()} == set(KINDS)
+
+
+def test_a_game_is_the_same_for_a_seed() -> None:
+    assert games.make_game(KINDS[3], 4) == games.make_game(KINDS[3], 4)
+    assert games.make_game(KINDS[3], 4) != games.make_game(KINDS[3], 5)
+
+
+def test_all_six_kinds_are_won_through_skillc_by_the_planners_commands(tmp_path, solved, monkeypatch) -> None:
+    monkeypatch.setenv("SKILLC_ALFWORLD_PYTHON", str(PYTHON))
+    examples = [example(each["example"]) for each in solved]
+    actions = [(each["example"]["id"], each["commands"]) for each in solved]
+    for rollout, each in zip(play(tmp_path, examples, actions), solved, strict=True):
+        assert rollout.failure is None, rollout.detail
+        assert (rollout.trajectory.reward, rollout.trajectory.turns) == (1.0, len(each["commands"]))
+        assert "Your task is to" in rollout.trajectory.steps[0].text
+
+
+def test_a_wrong_command_changes_nothing(tmp_path, solved, monkeypatch) -> None:
+    monkeypatch.setenv("SKILLC_ALFWORLD_PYTHON", str(PYTHON))
+    first = solved[0]
+    actions = [(first["example"]["id"], ["fly to the moon", *first["commands"]])]
+    (rollout,) = play(tmp_path, [example(first["example"])], actions)
+    assert "Nothing happens." in [getattr(step, "text", "") for step in rollout.trajectory.steps]
+    assert rollout.trajectory.reward == 1.0
+
+
+def test_official_games_are_listed_and_played_by_their_path(tmp_path, solved, monkeypatch) -> None:
+    """In the layout of the official data, with a game of the generator."""
+    place = tmp_path / "json_2.1.1" / "valid_seen" / f"{KINDS[0]}-Apple-None-Desk-1" / "trial_1"
+    place.mkdir(parents=True)
+    code = (
+        "import importlib.util, json, sys\n"
+        "spec = importlib.util.spec_from_file_location('engine', sys.argv[1])\n"
+        "engine = importlib.util.module_from_spec(spec); spec.loader.exec_module(engine)\n"
+        "print(json.dumps(engine.Household()._made(engine.games.make_game(sys.argv[2], 5))))\n"
+    )
+    made = subprocess.run(
+        [str(PYTHON), "-c", code, str(ENGINE), KINDS[0]], capture_output=True, text=True, check=True
+    ).stdout
+    (place / "game.tw-pddl").write_text(made)
+    sliced = tmp_path / "json_2.1.1" / "valid_seen" / f"{KINDS[0]}-AppleSliced-None-Desk-1" / "trial_2"
+    sliced.mkdir(parents=True)
+    (sliced / "game.tw-pddl").write_text(made)
+    listed = engine("official", "valid_seen", ALFWORLD_DATA=str(tmp_path))
+    rows = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert [(row["kind"], row["goal"]) for row in rows] == [(KINDS[0], solved[0]["example"]["goal"])], listed.stderr
+    monkeypatch.setenv("SKILLC_ALFWORLD_PYTHON", str(PYTHON))
+    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
+    (rollout,) = play(tmp_path, [example(rows[0])], [(rows[0]["id"], solved[0]["commands"])])
+    assert rollout.trajectory.reward == 1.0
+
+
+@pytest.mark.skipif("ALFWORLD_DATA" not in os.environ, reason="ALFWORLD_DATA is not set")
+def test_the_official_games_start(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("SKILLC_ALFWORLD_PYTHON", str(PYTHON))
+    rows = [json.loads(line) for line in engine("official", "valid_seen").stdout.splitlines()]
+    assert rows
+    for rollout in play(tmp_path, [example(row) for row in rows[:3]], [(row["id"], ["look"] * 30) for row in rows[:3]]):
+        assert rollout.failure is None, rollout.detail
+
+
+def test_the_example_compiles_through_the_whole_loop(tmp_path) -> None:
+    folder = shutil.copytree(ROOT / "examples" / "household", tmp_path / "household")
+    program = (folder / "household.skill").read_text()
+@@    rows = (folder / "games.jsonl").read_text().splitlines()[:30]
+    (folder / "games.jsonl").write_text("\n".join(rows) + "\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "skillc", "compile", "household.skill"],
+        cwd=folder,
+        env={**os.environ, "SKILLC_ALFWORLD_PYTHON": str(PYTHON)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = sorted(folder.glob("skills*/keep-house/SKILL.md"))
+    assert found, done.stdout
+    assert "with the" in found[0].read_text().partition("## Rules")[2]
