@@ -111,10 +111,10 @@ def main() -> None:
             result = asyncio.run(measure(given.engine, number, root))
             results.append(result)
             print(
-                f"{result.engine} {number:3}: bare {result.bare:8.1f} steps/s, process {result.process:8.1f} ({result.cpu:.1f} a CPU second), "
-                f"rollout {result.rollout:8.1f} ({result.rollout / result.bare:.2f} of bare), "
-                f"{result.memory / 2**20 / number:.0f} MiB an environment, {result.memory / 2**30:.2f} GiB together, "
-                f"skillc {result.parent / 2**20:.0f} MiB"
+                f"{result.engine} {number:3}: bare {result.bare:8.1f} steps/s, process {result.process:8.1f} "
+                f"({result.cpu:.1f} a CPU second), rollout {result.rollout:8.1f} "
+                f"({result.rollout / result.bare:.2f} of bare), {result.memory / 2**20 / number:.0f} MiB each, "
+                f"{result.memory / 2**30:.2f} GiB together, skillc {result.parent / 2**20:.0f} MiB"
             )
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
