@@ -10,7 +10,6 @@ from docs.making.examples import EXAMPLES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, ROLLOUT, Kind
 from skillc.language.loop import OPTIMIZE
-from skillc.language.rules import ROLLOUTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +154,4 @@ class Rollout:
 def _rollout(form: Form, word: str) -> Rollout:
     written = form.example() if form.kind == "call" else word
     rows = tuple(_row(each) for each in form.block or ())
-    return Rollout(written, rows, form.passes, ROLLOUTS.get(word))
+    return Rollout(written, rows, form.passes, None)

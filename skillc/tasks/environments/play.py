@@ -154,7 +154,7 @@ class _Rollout:
             actions = state["actions"]
             messages = form.messages(self._skill, self._example, self._past, observation, actions)
             reply = (await self._ask(site.role, len(self._past), messages)).text
-            self._past.append(Turn(observation, reply))
+            self._past.append(Turn.of(observation, reply))
             action, unreadable = form.action(reply, actions)
             if action is None:
                 problem = unreadable

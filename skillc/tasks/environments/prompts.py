@@ -26,15 +26,16 @@ _MARKS = " \t\r\n\"'`*>"
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the past: what the target read, and its reply."""
+    """One turn of the past: what the target read, its reply, and the tokens of both."""
 
     observation: str
     reply: str
+    size: int
 
-    @property
-    def size(self) -> int:
-        """Tokens of both."""
-        return count_tokens(self.observation) + count_tokens(self.reply)
+    @classmethod
+    def of(cls, observation: str, reply: str) -> Turn:
+        """Return a turn with its size."""
+        return cls(observation, reply, count_tokens(observation) + count_tokens(reply))
 
 
 @dataclass(frozen=True, slots=True)
