@@ -15,12 +15,6 @@ from pydantic import BaseModel, JsonValue
 
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
-LATER: dict[str, JsonValue] = {"later": True}
-"""Marks a field of a model that older texts of it do not have: `Field(default, json_schema_extra=LATER)`.
-
-At its default it does not count in a digest, so that theirs stay valid.
-"""
-
 _TIGHT = (",", ":")
 # `json.dumps` with options makes an encoder for each call.
 _ASCII = json.JSONEncoder(sort_keys=True, separators=_TIGHT).encode
@@ -79,22 +73,16 @@ def objects_in(value: JsonValue) -> list[dict[str, JsonValue]]:
 
 
 def fields_of(value: object) -> dict[str, object]:
-    """Return the fields of a model or a dataclass by name, without fields of models that are `later` at their default.
+    """Return the fields of a model or a dataclass by name.
 
     Raises:
         TypeError: the value is neither.
     """
     if isinstance(value, BaseModel):
-        fields = {name: getattr(value, name) for name in type(value).model_fields}
-        later = [name for name, field in type(value).model_fields.items() if field.json_schema_extra == LATER]
-        return {name: kept for name, kept in fields.items() if name not in later or not _is_default(value, name)}
+        return {name: getattr(value, name) for name in type(value).model_fields}
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     raise TypeError(f"{type(value).__name__} has no canonical form")
-
-
-def _is_default(value: BaseModel, name: str) -> bool:
-    return bool(getattr(value, name) == type(value).model_fields[name].get_default(call_default_factory=True))
 
 
 def _plain(value: object) -> object:

@@ -15,7 +15,6 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.gates.terms import Term
-from skillc.json_values import LATER
 from skillc.language.commands import fill_placeholders, placeholders
 from skillc.language.kinds import default_of
 from skillc.language.loop import BudgetPlan, OptimizePlan
@@ -106,10 +105,12 @@ class ExecutorPlan(Frozen):
 class TaskPlan(Frozen):
     """Inputs, outputs, how a rollout runs, and where: in this process, or on a cluster."""
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"executor"})
+
     inputs: tuple[FieldPlan, ...]
     outputs: tuple[FieldPlan, ...]
     rollout: RolloutPlan = RolloutPlan()
-    executor: ExecutorPlan | None = Field(default=None, json_schema_extra=LATER)
+    executor: ExecutorPlan | None = None
 
 
 # ---- skill ----------------------------------------------------------------------------------------
