@@ -160,7 +160,7 @@ def plan_file(
     from skillc.diagnostics.suppress import apply_suppressions
     from skillc.plan.models import override_models, put_offline, require_names, resolve_model_names, with_used_models
     from skillc.plan.resolve import resolve
-    from skillc.plan.settings import override
+    from skillc.plan.settings import override, with_trained
 
     checked = checked or check_file(path)
     if checked.broken or (runnable and checked.failed):
@@ -173,7 +173,9 @@ def plan_file(
         raise ProgramError(path, diagnostics)
     plan = before = resolve_model_names(resolved.plan, os.environ)
     plan = override_models(plan, parse_pairs(models, "--model", "target=openai/gpt-5.5-mini"))
-    plan = override(plan, parse_pairs(settings, "--set", "budget.cost=1"))
+    changes = dict(parse_pairs(settings, "--set", "budget.cost=1"))
+    trained = changes.pop("skill.train", None)
+    plan = override(plan if trained is None else with_trained(plan, trained), changes)
     plan = put_offline(plan) if offline else plan
     plan = plan if every_model else with_used_models(plan)
     if complete:

@@ -299,5 +299,5 @@ def untrained_skills(facts: PlanFacts) -> Iterator[Diagnostic]:
     """Skills with trainable parts beside the one that is trained."""
     for other in facts.plan.others:
         if other.about_trainable or any(section.mode != "frozen" for section in other.sections):
-            message = f"`{other.name}` is not trained: this compile trains `{facts.plan.skill.name}`, the first skill"
-            yield note("SK560", facts.at("skill", other.name), message, f"put `{other.name}` first to train it")
+            message = f"`{other.name}` is not trained: this compile trains `{facts.plan.skill.name}`"
+            yield note("SK560", facts.at("skill", other.name), message, f"`--set skill.train={other.name}` trains it")

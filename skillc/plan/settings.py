@@ -158,3 +158,20 @@ def _schedule(value: Value) -> SchedulePlan:
     kind, given = (value.function, value.arguments) if isinstance(value, Invocation) else ("constant", (value,))
     numbers = [int(number.value) for number in given if isinstance(number, Amount)]
     return SchedulePlan(kind=cast("Any", kind), start=numbers[0], end=numbers[-1])
+
+
+def with_trained(plan: Plan, name: str) -> Plan:
+    """Return the plan that trains another skill of the program, `--set skill.train=NAME`.
+
+    Raises:
+        SkillcError: the program has no such skill, or nothing of it can be trained.
+    """
+    skills = (plan.skill, *plan.others)
+    chosen = next((skill for skill in skills if name in (skill.name, skill.artifact)), None)
+    if chosen is None:
+        raise SkillcError(
+            f"`skill.train`: the program has no skill `{name}`", hint=f"it has {listed(s.name for s in skills)}"
+        )
+    if not chosen.about_trainable and all(section.mode == "frozen" for section in chosen.sections):
+        raise SkillcError(f"`skill.train`: `{name}` has no trainable part", hint="add `trainable section rules`")
+    return plan.model_copy(update={"skill": chosen, "others": tuple(skill for skill in skills if skill is not chosen)})

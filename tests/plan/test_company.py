@@ -121,3 +121,22 @@ def test_a_program_without_company_keeps_its_digest_and_a_changed_one_is_another
     after = parts_of_run(planned.plan, planned.root, dataset, {})
     assert {name for name in before if before[name] != after[name]} == {"rollout"}
     assert replace(estimate(planned).sizes.company, listed=0) == replace(estimate(planned).sizes.company, listed=0)
+
+
+def test_another_skill_is_trained_into_its_own_file(tmp_path) -> None:
+    other = 'skill write_poems { about = "Write a poem."; load = on_demand; trainable section rhymes }'
+    path = program(tmp_path, more=other)
+    planned = plan_file(path, settings=["skill.train=write_poems"])
+    assert (planned.plan.skill.artifact, [each.name for each in planned.plan.others]) == ("write-poems", ["route_it"])
+    assert planned.options.settings == ("skill.train=write_poems",)
+    found = [(each.code, each.message) for each in estimate(plan_file(path)).diagnostics if each.code == "SK560"]
+    assert found == [("SK560", "`write_poems` is not trained: this compile trains `route_it`")]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("cook", "has no skill `cook`"), ("write_poems", "has no trainable part")]
+)
+def test_a_skill_that_cannot_be_trained_is_an_error(tmp_path, name, message) -> None:
+    path = program(tmp_path, more=POEMS.replace("LOAD", "on_demand"))
+    with pytest.raises(SkillcError, match=message):
+        plan_file(path, settings=[f"skill.train={name}"])

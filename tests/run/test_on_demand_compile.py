@@ -20,6 +20,7 @@ from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.report import compile_json, compile_table
 from skillc.plan.lock import read_lock
+from skillc.run.time_left import book_total
 from skillc.trajectories.opening import opened_skills
 from skillc.trajectories.trajectory import Observation, ToolCall
 
@@ -147,3 +148,24 @@ def test_the_trigger_is_measured_with_the_text_nowhere_in_sight(compiled) -> Non
         assert [i - 1 for i in read] == opened
         always = engine.always_read.known(best, example).trajectory
         assert not opened_skills(always)
+
+
+def test_the_same_compile_again_decides_alike_and_writes_the_same_bytes(compiled) -> None:
+    folder, done, _ = compiled
+    files = ("parcel-complaints.lock", "parcel-complaints.history.jsonl", "parcel-complaints/SKILL.md")
+    before = [(folder / "skills" / name).read_bytes() for name in files]
+    again, _, notes = compile_example(folder)
+    assert again.lock == done.lock
+    assert [(folder / "skills" / name).read_bytes() for name in files] == before
+    assert book_total(again.spent, "charged") == book_total(done.spent, "charged")
+    assert not [note for note in notes if "starts anew" in note]
+
+
+def test_a_cap_in_the_middle_of_the_description_delivers_what_was_accepted(tmp_path) -> None:
+    folder = tmp_path / "parcels"
+    shutil.copytree(ROOT / "examples" / "parcels", folder, ignore=shutil.ignore_patterns(".skillc", "skills"))
+    done, _, _ = compile_example(folder, ("budget.steps=2", "budget.calls=620"))
+    assert done.trained.stopped == "calls"
+    assert done.lock.charged.calls <= 620
+    assert done.trained.state.initial.about == "How to answer a complaint about a parcel."
+    assert read_lock(folder / "skills" / "parcel-complaints.lock").verdict in ("unverified", "no significant gain")

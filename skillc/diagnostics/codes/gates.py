@@ -243,7 +243,7 @@ _PLAN = (
         560,
         "skill that this compile does not train",
         "A note: a compile trains one skill of a program, the first with a trainable part. The others are offered, or "
-        "read beside it, as they are: so a gain is due to one skill. To train another one, put it first.",
+        "read beside it, as they are: so a gain is due to one skill. `--set skill.train=NAME` trains another.",
         program(_SECOND),
         program(_SECOND.replace("trainable section rhymes", 'frozen section rhymes = "Rhyme."')),
     ),
