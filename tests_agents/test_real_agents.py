@@ -60,6 +60,16 @@ def test_the_skill_reaches_the_model_and_a_tool_call_changes_the_workspace(agent
     assert done.client.ledger.paid.lines[("target", "rollout")].cached == 2 * CACHED
 
 
+def test_a_skill_on_demand_is_offered_by_its_description(agent, tmp_path) -> None:
+    with model_server() as server:
+        made = declared(agent, server.url)
+        made = made.model_copy(update={"skill": made.skill.model_copy(update={"load": "on_demand"})})
+        done = run(made, tmp_path, skill=SKILL)
+        assert "route-tickets" in server.read()
+        assert json.dumps(RULE)[1:-1] not in server.read()
+    assert done.trajectory.reply == "nowhere"
+
+
 def test_without_the_skill_the_agent_answers_wrongly_and_that_is_a_score(agent, tmp_path) -> None:
     with model_server() as server:
         done = run(declared(agent, server.url), tmp_path, skill=None)
