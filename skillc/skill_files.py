@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -155,21 +154,3 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
             if parent == folder or not parent.is_relative_to(folder) or not parent.is_dir() or any(parent.iterdir()):
                 break
             parent.rmdir()
-
-
-def copy_folder(folder: Path, to: Path) -> tuple[str, ...]:
-    """Copy the files below a folder except SKILL.md, with their modes; return their paths.
-
-    Raises:
-        SkillcError: as `list_folder`, or a file cannot be written.
-    """
-    names = []
-    try:
-        for name, file in list_folder(folder).items():
-            if name != "SKILL.md":
-                (to / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(file, to / name)
-                names.append(name)
-    except OSError as problem:
-        raise SkillcError(f"`{problem.filename}` cannot be copied: {problem.strerror}") from problem
-    return tuple(names)

@@ -11,6 +11,7 @@ import click
 from skillc.cli.arguments import ProgramPath, json_option, plan_options
 from skillc.cli.output import print_error, print_json, show_diagnostics
 from skillc.errors import SkillcError
+from skillc.text import listed
 
 if TYPE_CHECKING:
     from skillc.data.starter import StarterProgram
@@ -65,7 +66,7 @@ def new(
         raise SkillcError(f"`{target}` exists", hint="name another file with --output, or overwrite with --force")
     if freeze and base is None:
         raise SkillcError("`--freeze` needs `--from`", hint="add `--from SKILL.md`")
-    existing = existing_skill(base, freeze) if base is not None else None
+    existing = existing_skill(base, freeze).with_folder(target, force=force) if base is not None else None
     models = model_statements(model) if model is not None else RULEBOOK_MODELS
     started = start(data, target.parent, ColumnChoice(answers, inputs, group), existing, models)
     try:
@@ -99,6 +100,8 @@ def _started_lines(
             yield f"  {'kept':<11} {', '.join(kept)}"
         for section in existing.sections:
             yield f"  {section.mode:<11} {section.shown}: {section.why}"
+        if existing.folder is not None:
+            yield f"  {'kept':<11} {listed(existing.files, most=4)}, copied to `{existing.folder}/`"
         for what in existing.left_out:
             yield f"  {'left out':<11} {what}"
     for limit in rulebook_limits(plan_file(target).plan):
@@ -119,6 +122,7 @@ def _started_json(target: Path, started: StarterProgram, existing: Existing | No
             {"name": each.name, "title": each.shown, "mode": each.mode, "why": each.why} for each in existing.sections
         ]
         values["kept"], values["left_out"] = list(existing.kept), list(existing.left_out)
+        values["files"] = list(existing.files)
     return values
 
 

@@ -366,9 +366,13 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
         lines.append(f"  title = {quote(skill.title)}")
     if skill.frontmatter:
         lines.append(f"  frontmatter = {literal_text(skill.frontmatter, '  ')}")
+    if skill.folder is not None:
+        lines.append(f"  files = {quote(skill.folder)}")
     for section in skill.sections:
         settings = [] if section.title is None else [f"title = {quote(section.title)}"]
         settings += [] if section.limit is None else [f"limit = {section.limit:_} tokens"]
+        settings += [] if section.file is None else [f"file = {quote(section.file)}"]
+        settings += [f"about = {quote(section.about)}"] if section.about else []
         block = f" {{ {'; '.join(settings)} }}" if settings else ""
         text = literal_text(section.text, "  ")
         lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]

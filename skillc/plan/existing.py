@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from skillc.artifact_paths import SKILL_FILE
 from skillc.diagnostics.suggest import suggest
+from skillc.document.folder import read_skill
 from skillc.document.markdown import lines_of, prose
 from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title, title_of
 from skillc.document.skill_md import PREAMBLE, from_skill_md, other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import close_fence
 from skillc.plan.schema import artifact_name
+from skillc.skill_files import read_folder, write_folder
 from skillc.syntax.files import read_source
 from skillc.syntax.literals import quote
 from skillc.text import counted, listed
 
 # The optional keys of the Agent Skills specification; validators reject others.
 SPEC_KEYS = ("license", "compatibility", "metadata", "allowed-tools")
+_FOLDERS = ("references", "scripts", "assets")
 # The least limit of a section in a new program, with room for a model's whole text.
 WHOLE_TEXT = 1_500
 _STEP = 500
@@ -33,6 +37,8 @@ class ExistingSection:
     Attributes:
         shown: its original heading, for messages.
         why: why it is frozen, or the number of its rules.
+        file: its file in the skill's folder, None for a section of SKILL.md.
+        about: when to read its file.
     """
 
     name: str
@@ -42,6 +48,8 @@ class ExistingSection:
     limit: int | None
     shown: str
     why: str
+    file: str | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,8 @@ class Existing:
         frontmatter: further keys, as YAML.
         kept: names of these keys.
         left_out: descriptions of what the compiled SKILL.md will lack.
+        files: the further files of its folder, which the skill keeps as they are.
+        folder: the folder that the program names for them; None without such files.
     """
 
     name: str
@@ -64,6 +74,26 @@ class Existing:
     kept: tuple[str, ...]
     sections: tuple[ExistingSection, ...]
     left_out: tuple[str, ...]
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    folder: str | None = None
+
+    def with_folder(self, program: Path, *, force: bool) -> Existing:
+        """Copy the further files beside a program, and name their folder in it.
+
+        Raises:
+            SkillcError: the folder exists and has other files, or it cannot be written.
+        """
+        if not self.files:
+            return self
+        folder = program.with_name(f"{program.stem}_files")
+        if folder.exists() and not force and (not folder.is_dir() or read_folder(folder) != self.files):
+            hint = "name another program with --output, or overwrite with --force"
+            raise SkillcError(f"`{folder}` exists and has other files", hint=hint)
+        try:
+            write_folder(folder, self.files)
+        except OSError as problem:
+            raise SkillcError(f"`{folder}` cannot be written: {problem.strerror}") from problem
+        return replace(self, folder=folder.name)
 
 
 def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
@@ -74,8 +104,9 @@ def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
     Raises:
         SkillcError: the file cannot be read, or has no section with such a heading.
     """
-    file = path / "SKILL.md" if path.is_dir() else path
-    document = from_skill_md(read_source(file).text)
+    file = path / SKILL_FILE if path.is_dir() else path
+    text = read_source(file).text
+    document = read_skill(file, text, whole=_is_folder(file, text))
     frozen = {_named(title, document.sections) for title in freeze}
     sections = tuple(_section(section, section.name in frozen) for section in document.sections)
     lines = document.frontmatter.split("\n") if document.frontmatter else []
@@ -86,7 +117,8 @@ def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
     if len(about) > ABOUT_CHARACTERS:
         left_out.append(f"the end of the description: an agent reads at most {ABOUT_CHARACTERS:,} characters")
         about = about[:ABOUT_CHARACTERS].rsplit(" ", 1)[0]
-    left_out += [f"`{name}`, beside the file: copy it to the compiled skill" for name in _beside(file)]
+    if not _is_folder(file, text):
+        left_out += [f"`{name}`, beside the file: copy it to the compiled skill" for name in _beside(file)]
     name = re.sub(r"[^a-z0-9]+", "_", document.name.lower()).strip("_")
     name = name if name[:1].isalpha() else ""
     return Existing(
@@ -97,7 +129,17 @@ def existing_skill(path: Path, freeze: Sequence[str] = ()) -> Existing:
         kept=tuple(key for key in keys if key in SPEC_KEYS),
         sections=sections,
         left_out=tuple(left_out),
+        files=dict(document.files),
     )
+
+
+def _is_folder(file: Path, text: str) -> bool:
+    """Return whether a file is the SKILL.md of a folder that is a skill: it has the skill's name, or folders of one."""
+    if file.name != SKILL_FILE:
+        return False
+    folder = file.parent.resolve()
+    others = {each.name for each in folder.iterdir()} - {SKILL_FILE, *_FOLDERS}
+    return folder.name == from_skill_md(text).name or (bool(_beside(file)) and not others)
 
 
 def _title(title: str | None, before: str, after: str) -> str | None:
@@ -107,10 +149,9 @@ def _title(title: str | None, before: str, after: str) -> str | None:
 
 def _beside(file: Path) -> list[str]:
     """Other folders of the skill; only if the file is named `SKILL.md`."""
-    if file.name != "SKILL.md":
+    if file.name != SKILL_FILE:
         return []
-    known = ("references", "scripts", "assets")
-    return [f"{name}/" for name in known if (file.parent / name).is_dir()]
+    return [f"{name}/" for name in _FOLDERS if (file.parent / name).is_dir()]
 
 
 def _named(title: str, sections: Sequence[Section]) -> str:
@@ -133,12 +174,16 @@ def _section(section: Section, frozen: bool) -> ExistingSection:
     shown = section_title(section) or "the text above the first `## ` heading"
     if frozen or why:
         why = "named by --freeze" if frozen else why or ""
-        return ExistingSection(section.name, "frozen", text, section.title, None, shown, why)
+        return ExistingSection(
+            section.name, "frozen", text, section.title, None, shown, why, section.file, section.about
+        )
     made = Section(section.name, "trainable", text)
     count = len(made.rules)
     limit = max(WHOLE_TEXT, -(-2 * made.tokens // _STEP) * _STEP)
     why = counted(count, "rule")
-    return ExistingSection(section.name, "trainable", text, section.title, limit, shown, why)
+    return ExistingSection(
+        section.name, "trainable", text, section.title, limit, shown, why, section.file, section.about
+    )
 
 
 def _no_rules(section: Section) -> str | None:

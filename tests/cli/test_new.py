@@ -93,6 +93,7 @@ For each *new* text.
 def place(tmp_path: Path) -> Path:
     (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     (tmp_path / "skill" / "references").mkdir(parents=True)
+    (tmp_path / "skill" / "references" / "things.md").write_bytes(b"apple\r\n")
     (tmp_path / "skill" / "SKILL.md").write_text(SKILL)
     return tmp_path
 
@@ -171,10 +172,12 @@ def test_a_skill_is_kept_or_said_to_be_left_out(place: Path) -> None:
         "frozen Table: it is not a list",
         "frozen Style: named by --freeze",
         "left out the frontmatter key `color`, which Agent Skills does not define",
-        "left out `references/`, beside the file: copy it to the compiled skill",
+        "kept `references/things.md`, copied to `things_files/`",
     ]:
         assert line in lines, line
     assert skillc("check", "things.skill", folder=place).returncode == 0
+    assert (place / "things_files/references/things.md").read_bytes() == b"apple\r\n"
+    assert plan_file(place / "things.skill").plan.skill.files == "things_files"
     document = initial_document(plan_file(place / "things.skill").plan)
     assert [rule.text for rule in document.rules] == [
         "An apple is a fruit.",

@@ -1,5 +1,6 @@
 """Skills whose folder has more than SKILL.md: sections in files, kept files, and what covers them."""
 
+import hashlib
 import json
 import os
 import stat
@@ -20,7 +21,7 @@ from skillc.document.skill import Document, Section, digest, for_optimizer, for_
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
-from skillc.plan.lock import read_lock
+from skillc.plan.lock import read_lock, write_lock
 from skillc.plan.schema import SectionPlan
 from skillc.program.artifact import attributes_of
 from skillc.skill_files import FILE_LIMIT, collision, read_folder, write_folder
@@ -254,6 +255,7 @@ def test_an_install_has_the_whole_folder_and_names_each_edited_file(shop) -> Non
     assert stat.S_IMODE(Path(".agents/skills/sort-things/scripts/look.sh").stat().st_mode) & 0o111
 
 
+@pytest.mark.thorough
 def test_a_file_that_the_program_no_longer_has_is_removed_and_one_of_the_users_is_not_overwritten(shop) -> None:
     Path("things.skill").write_text(
         Path("things.skill").read_text().replace('references/rules.md"', 'references/all.md"')
@@ -268,6 +270,7 @@ def test_a_file_that_the_program_no_longer_has_is_removed_and_one_of_the_users_i
     assert not (SKILL / "scripts").exists()
 
 
+@pytest.mark.thorough
 def test_a_candidate_has_the_whole_folder_and_goes_with_the_next_delivery(shop) -> None:
     program = Path("things.skill")
     program.write_text(program.read_text() + "require improved\n")
@@ -333,3 +336,53 @@ def test_a_folder_of_files_that_cannot_be_used_is_a_finding(files, tmp_path) -> 
 
 def test_the_new_settings_leave_the_digest_of_other_programs_as_it_is() -> None:
     assert {"file", "about"} <= SectionPlan.LATER
+
+
+# ---- made from a folder, and merged -----------------------------------------------------------------
+
+
+def test_a_program_from_a_compiled_folder_has_its_sections_in_files_and_its_other_files(shop) -> None:
+    done = run("new", "things.jsonl", "--from", str(SKILL), "--output", "again.skill", "--answer", "kind")
+    assert done.exception is None
+    plan = plan_file(Path("again.skill")).plan
+    found = {section.name: section.file for section in plan.skill.sections}
+    assert found["rules"] == RULES
+    assert read_folder(Path("again_files")) == {"logo.bin": BINARY, "scripts/look.sh": SCRIPT}
+    assert plan.skill.files == "again_files"
+
+
+def test_a_merge_keeps_the_whole_folder_of_one_side(shop) -> None:
+    def git(*words):
+        return subprocess.run(
+            ["git", "-c", "user.email=a@b", "-c", "user.name=a", *words], capture_output=True, text=True, check=False
+        )
+
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-qm", "base")
+    sides = {"ours": ("plum", b"\x00ours"), "theirs": ("fig", b"\x00theirs")}
+    for side, (word, logo) in sides.items():
+        git("checkout", "-q", "-b", side, "main")
+        lock = SKILLS / "sort-things.lock"
+        rules = (SKILL / RULES).read_bytes() + f"- {word}\n".encode()
+        extra = {"notes.md": b"# Theirs\n"} if side == "theirs" else {}
+        write_folder(SKILL, {RULES: rules, "logo.bin": logo, **extra})
+        changed = {f"sort-things/{name}": read_folder(SKILL)[name] for name in (RULES, "logo.bin", *extra)}
+        digests = {name: hashlib.sha256(content).hexdigest() for name, content in changed.items()}
+        found = read_lock(lock)
+        write_lock(
+            lock, found.model_copy(update={"files": {**found.files, **digests}, "stopped": f"{side} after decision 1"})
+        )
+        git("add", "-A")
+        git("commit", "-qm", side)
+    theirs = read_folder(SKILL)
+    git("checkout", "-q", "ours")
+    ours = read_folder(SKILL)
+    assert git("merge", "theirs").returncode != 0
+    assert run("resolve", str(SKILL), "--keep", "theirs").exception is None
+    assert read_folder(SKILL) == theirs
+    git("checkout", "-q", "-f", "ours")
+    git("merge", "theirs")
+    done = run("resolve", str(SKILL), "--keep", "ours")
+    assert "git add skills/sort-things " in done.output
+    assert read_folder(SKILL) == ours
