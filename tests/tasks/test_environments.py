@@ -127,6 +127,7 @@ def test_an_inadmissible_action_is_an_observation(tmp_path, action, said) -> Non
     assert done.trajectory.reward == 1.0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(
     "written", ["Action: GO TO KITCHEN.", "> `go to kitchen`", "I look there first.\ngo to kitchen"]
 )
@@ -140,9 +141,10 @@ def test_reasoning_is_kept_before_the_action(tmp_path) -> None:
     assert "reasoning" in done.prompts[0][0]["content"]
 
 
-FAULTS = ["kill@reset", "kill@step", "exit@reset", "quit@reset", "raise@step", "memory@step", "kill@score"]
+FAULTS = ["kill@step", "exit@reset", "memory@step", "raise@step", "quit@reset", "kill@reset", "kill@score"]
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_process_that_fails_once_is_replaced_and_the_rollout_is_the_same(tmp_path, fault) -> None:
     settings = {"memory": 2**28} if "memory" in fault else {}
@@ -175,7 +177,8 @@ def test_an_exception_on_a_legal_action_names_its_place(tmp_path) -> None:
     assert "toy_house.py:" in done.one.detail
 
 
-@pytest.mark.parametrize("when", ["reset", "step"])
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("when", ["step", "reset"])
 def test_what_an_environment_prints_does_not_reach_the_pipe(tmp_path, when) -> None:
     assert play(tmp_path, examples=[example(f"!garbage@{when}")]).trajectory.reward == 1.0
 
