@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.module import SkillModule
 from skillc.program.names import as_read, instructions
+from skillc.redaction import Redactor
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, last_reply, rollout_kind
 from skillc.tasks.opening import Openings
 from skillc.tasks.predict import unreadable, values_of
@@ -59,6 +61,7 @@ class ReactRollout(RolloutKind):
         self._limits = ToolLimits(float(_setting(settings, "timeout")), int(_setting(settings, "result")))
         self._toolbox = Toolbox(_declared(site.plan), site.root)
         self.tools = tuple(self._toolbox.tools.values())
+        self._hide = reduce(Redactor.having, self._toolbox.secrets, site.client.hide)
         self._context = {
             "lm": make_lm(site.client, site.role),
             "adapter": dspy.ChatAdapter(use_json_adapter_fallback=False),
@@ -84,7 +87,8 @@ class ReactRollout(RolloutKind):
             tools[OPEN] = opening_tool(offered)
         module = self._module(skill, tools)
         with dspy.context(**self._context):
-            return await _Episode(module, tools, self._limits, self.site.plan).play(dict(example.inputs), self._turns)
+            episode = _Episode(module, tools, self._limits, self.site.plan, self._hide)
+            return await episode.play(dict(example.inputs), self._turns)
 
     async def close(self) -> None:
         """As `RolloutKind.close`."""
@@ -117,8 +121,11 @@ class ReactRollout(RolloutKind):
 class _Episode:
     """One rollout: the steps so far, and the trajectory as the model reads it."""
 
-    def __init__(self, module: SkillModule, tools: Mapping[str, Tool], limits: ToolLimits, plan: Plan) -> None:
+    def __init__(
+        self, module: SkillModule, tools: Mapping[str, Tool], limits: ToolLimits, plan: Plan, hide: Redactor
+    ) -> None:
         self._module = module
+        self._hide = hide
         self._agent = module.answer
         self._tools = tools
         self._limits = limits
@@ -158,9 +165,9 @@ class _Episode:
             seen = Observation("Completed.")
         else:
             try:
-                seen = await call_tool(self._tools[name], arguments, self._limits)
+                seen = await call_tool(self._tools[name], arguments, self._limits, self._hide)
             except ToolServerDown as problem:
-                raise RolloutFailed("tool", str(problem)) from problem
+                raise RolloutFailed("tool", self._hide.message(str(problem))) from problem
             seen = Observation(well_formed(seen.text), seen.failed)
             self._steps += [ToolCall(name, arguments), seen]
         self._seen[f"thought_{turn}"] = chosen.next_thought

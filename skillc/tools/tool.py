@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from skillc.json_values import JsonObject
+from skillc.redaction import NOTHING, Redactor
 from skillc.trajectories.trajectory import Observation
 
 CHARACTERS_A_TOKEN = 4
@@ -57,8 +58,10 @@ class ToolLimits:
     tokens: int
 
 
-async def call_tool(tool: Tool, arguments: JsonObject, limits: ToolLimits) -> Observation:
+async def call_tool(tool: Tool, arguments: JsonObject, limits: ToolLimits, hide: Redactor = NOTHING) -> Observation:
     """Call a tool; an error, a wrong argument or too much time is a failed observation.
+
+    `hide` redacts the result before it is cut, because a part of a secret is not found.
 
     Raises:
         ToolServerDown: as the tool's `call`.
@@ -70,7 +73,7 @@ async def call_tool(tool: Tool, arguments: JsonObject, limits: ToolLimits) -> Ob
         text, failed = f"error: {problem}", True
     except TimeoutError:
         text, failed = f"error: no result within {limits.seconds:g} seconds", True
-    return Observation(shortened(text, limits.tokens), failed)
+    return Observation(shortened(hide(text), limits.tokens), failed)
 
 
 def check_arguments(tool: Tool, arguments: JsonObject) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
+from skillc.redaction import Redactor, Secret
 from skillc.tools.functions import function_source, function_tool
 from skillc.tools.servers import ServerAddress, ServerLoop, ToolServer
 from skillc.tools.tool import Tool
@@ -21,6 +22,9 @@ RESERVED = frozenset({"finish"})
 
 class Toolbox:
     """The declared tools, by name in declared order; servers run until `close`.
+
+    Attributes:
+        secrets: the values of variables that servers are given, which no prompt and no record may contain.
 
     Args:
         declared: as in the plan: `{"function": "python", "arguments": ["shop:find_order"]}`.
@@ -34,6 +38,7 @@ class Toolbox:
         self.tools: dict[str, Tool] = {}
         self._loop: ServerLoop | None = None
         self._servers: list[ToolServer] = []
+        self.secrets: list[Secret] = []
         try:
             for each in declared:
                 for tool in self._open(each, root):
@@ -56,9 +61,16 @@ class Toolbox:
             return [function_tool(_first(declared), root)]
         if self._loop is None:
             self._loop = ServerLoop()
-        server = ToolServer(address_of(declared, root, os.environ), self._loop)
+        address = address_of(declared, root, os.environ)
+        self.secrets += [Secret(name, value) for name, value in (address.environment or {}).items()]
+        self.secrets += [Secret("key", address.key)] if address.key else []
+        server = ToolServer(address, self._loop)
         self._servers.append(server)
-        return server.start()
+        try:
+            return server.start()
+        except SkillcError as problem:
+            hide = Redactor(self.secrets)
+            raise SkillcError(hide.message(problem.message), hint=problem.hint) from None
 
     def _add(self, tool: Tool) -> None:
         other = self.tools.get(tool.name)

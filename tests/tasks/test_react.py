@@ -215,3 +215,18 @@ def test_a_section_of_tools_replaces_their_texts_and_stays_in_the_skill(tmp_path
     assert "- other: x" in done.prompts[0]
     bare = run(tmp_path, [turn("so", "finish"), answer("billing")], skill=None)
     assert "Find an order." in bare.prompts[0]
+
+
+def test_a_secret_that_a_server_was_given_reaches_neither_the_model_nor_the_record(tmp_path, monkeypatch) -> None:
+    from skillc.redaction import Secret
+    from skillc.tools.toolbox import Toolbox
+
+    class WithSecret(Toolbox):
+        def __init__(self, declared, root):
+            super().__init__(declared, root)
+            self.secrets = [Secret("TOKEN", "order 7 is late")]
+
+    monkeypatch.setattr("skillc.tasks.react.Toolbox", WithSecret)
+    done = run(tmp_path, [turn("look", "find_order", number="7"), turn("so", "finish"), answer("billing")])
+    assert "is late" not in "\n".join(done.prompts)
+    assert Observation("[secret TOKEN]") in done.trajectory.steps
