@@ -15,10 +15,11 @@ from skillc.document.skill_md import from_skill_md
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.optimize.arms import opening_score
-from skillc.optimize.description import wanted
+from skillc.optimize.description import is_trained, wanted
 from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.report import compile_json, compile_table
+from skillc.pipeline.sanity import sanity_plan
 from skillc.plan.lock import read_lock
 from skillc.run.time_left import book_total
 from skillc.trajectories.opening import opened_skills
@@ -169,3 +170,10 @@ def test_a_cap_in_the_middle_of_the_description_delivers_what_was_accepted(tmp_p
     assert done.lock.charged.calls <= 620
     assert done.trained.state.initial.about == "How to answer a complaint about a parcel."
     assert read_lock(folder / "skills" / "parcel-complaints.lock").verdict in ("unverified", "no significant gain")
+
+
+def test_a_sanity_check_trains_the_text_alone(compiled) -> None:
+    folder, _, _ = compiled
+    own = sanity_plan(plan_file(folder / "parcels.skill").plan)
+    assert [gate.name for gate in own.gates] == ["better"]
+    assert not is_trained(own)
