@@ -21,6 +21,7 @@ class Loopback(ThreadingHTTPServer):
         asked: how often each prompt came.
         latency: seconds before an answer.
         fails: given the body, says whether this request gets a 503.
+        replies: given the messages, returns a text in place of the rulebook's, or None.
         model: the name that it gives itself; None echoes the one that was asked for.
         dies: given the body and the requests so far, says whether the server dies by this request.
     """
@@ -33,6 +34,7 @@ class Loopback(ThreadingHTTPServer):
         self.asked = Counter()
         self.latency = latency
         self.fails = None
+        self.replies = None
         self.model = None
         self.dies = None
         self.died = threading.Event()
@@ -117,7 +119,9 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(503, {"error": {"message": "overloaded"}})
             return
         parameters = {name: body[name] for name in ("max_tokens", "temperature") if name in body}
-        text = answer(body["messages"], parameters)
+        text = self.server.replies(body["messages"]) if self.server.replies else None
+        if text is None:
+            text = answer(body["messages"], parameters)
         prompt = sum(count_tokens(str(message["content"])) for message in body["messages"])
         usage = {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)}
         usage["total_tokens"] = sum(usage.values())
