@@ -174,6 +174,6 @@ def test_a_cap_in_the_middle_of_the_description_delivers_what_was_accepted(tmp_p
 
 def test_a_sanity_check_trains_the_text_alone(compiled) -> None:
     folder, _, _ = compiled
-    own = sanity_plan(plan_file(folder / "parcels.skill").plan)
+    own = sanity_plan(plan_file(folder / "parcels.skill").plan, 12)
     assert [gate.name for gate in own.gates] == ["better"]
     assert not is_trained(own)
