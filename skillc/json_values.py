@@ -73,13 +73,15 @@ def objects_in(value: JsonValue) -> list[dict[str, JsonValue]]:
 
 
 def fields_of(value: object) -> dict[str, object]:
-    """Return the fields of a model or a dataclass by name.
+    """Return the fields of a model or a dataclass by name, without those in the model's `LATER` that are None or empty.
 
     Raises:
         TypeError: the value is neither.
     """
     if isinstance(value, BaseModel):
-        return {name: getattr(value, name) for name in type(value).model_fields}
+        later = getattr(type(value), "LATER", ())
+        found = {name: getattr(value, name) for name in type(value).model_fields}
+        return {name: each for name, each in found.items() if name not in later or each not in (None, ())}
     if dataclasses.is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     raise TypeError(f"{type(value).__name__} has no canonical form")
@@ -98,8 +100,7 @@ def _plain(value: object) -> object:
         return {_key(key): _plain(item) for key, item in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [_plain(item) for item in value]
-    later = getattr(type(value), "LATER", ())
-    return {name: _plain(item) for name, item in fields_of(value).items() if item is not None or name not in later}
+    return {name: _plain(item) for name, item in fields_of(value).items()}
 
 
 def _key(key: object) -> str:

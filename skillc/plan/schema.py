@@ -24,7 +24,7 @@ class Frozen(BaseModel):
     """Base of all plan data: immutable, without undeclared keys.
 
     Attributes:
-        LATER: fields that a digest leaves out while they are None, so that programs without them keep their digest.
+        LATER: fields that a digest leaves out while they are None or empty: programs without them keep their digest.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -141,7 +141,7 @@ class SkillPlan(Frozen):
     the files that belong to the skill unchanged, relative to the program.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"files"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"files", "beside"})
 
     name: str
     artifact: str
@@ -151,7 +151,7 @@ class SkillPlan(Frozen):
     title: str | None = None
     frontmatter: str = ""
     load: Literal["always", "on_demand"] = default_of("skill", "load")
-    beside: tuple[str, ...] = Field(default=(), json_schema_extra={"later": True})
+    beside: tuple[str, ...] = ()
     present: Literal["advice", "rules"] | None = default_of("skill", "present")
     files: str | None = None
 
@@ -354,6 +354,8 @@ class Plan(Frozen):
     skills of the program that this compile does not train.
     """
 
+    LATER: ClassVar[frozenset[str]] = frozenset({"others"})
+
     language: int = 1
     task: TaskPlan
     skill: SkillPlan
@@ -366,7 +368,7 @@ class Plan(Frozen):
     requires: tuple[RequirePlan, ...] = ()
     rubrics: dict[str, str] = {}
     required_verdict: Literal["improved"] | None = None
-    others: tuple[SkillPlan, ...] = Field(default=(), json_schema_extra={"later": True})
+    others: tuple[SkillPlan, ...] = ()
 
     @property
     def goal(self) -> MetricPlan:

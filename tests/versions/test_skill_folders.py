@@ -22,9 +22,10 @@ from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.plan.lock import read_lock, write_lock
-from skillc.plan.schema import SectionPlan
+from skillc.plan.schema import FieldPlan, SectionPlan, TypePlan
 from skillc.program.artifact import attributes_of
 from skillc.skill_files import FILE_LIMIT, collision, read_folder, write_folder
+from skillc.versions.compare.settings import fields_that_differ
 
 SKILLS = Path("skills")
 SKILL = SKILLS / "sort-things"
@@ -386,3 +387,9 @@ def test_a_merge_keeps_the_whole_folder_of_one_side(shop) -> None:
     done = run("resolve", str(SKILL), "--keep", "ours")
     assert "git add skills/sort-things " in done.output
     assert read_folder(SKILL) == ours
+
+
+def test_a_setting_that_only_one_version_has_is_a_difference() -> None:
+    one, other = (FieldPlan(name="a", type=TypePlan(kind="text"), column="a", cut=cut) for cut in (None, "end"))
+    assert list(fields_that_differ(one, other)) == [("cut", None, "end")]
+    assert list(fields_that_differ(other, one)) == [("cut", "end", None)]

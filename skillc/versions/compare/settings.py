@@ -51,9 +51,8 @@ def render_value(value: object, unit: str = "") -> str:
 
 def fields_that_differ(old: object, new: object, but: Collection[str] = ()) -> Iterator[tuple[str, object, object]]:
     """Yield name, old and new value of each field that changed."""
-    earlier = fields_of(old)
-    for name, after in fields_of(new).items():
-        before = earlier[name]
+    for name in {**fields_of(old), **fields_of(new)}:
+        before, after = getattr(old, name), getattr(new, name)
         if name not in but and before != after:
             yield name, before, after
 
