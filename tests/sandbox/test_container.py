@@ -21,7 +21,7 @@ from skillc.sandbox.run import choose, problem_of, run, work_folder
 LIMITS = Limits(time=30, memory=300_000_000, processes=20, file_size=1_000_000, disk=60_000_000)
 
 
-@pytest.fixture(params=["docker", "podman"])
+@pytest.fixture(params=["docker", pytest.param("podman", marks=pytest.mark.thorough)])
 def engine(request, tmp_path, monkeypatch):
     """An engine on `PATH` that is played, and what it was asked."""
     folder = tmp_path / "bin"
