@@ -56,6 +56,25 @@ else:
     print("fruit")
 """
 
+_TOOL = """
+import pathlib
+
+
+def look(text: str) -> str:
+    \"\"\"Look a text up.
+
+    Args:
+        text: the first line
+    \"\"\"
+    if FLAKY and sum(map(ord, text)) % 5 == 0:
+        once = pathlib.Path("lost", str(sum(map(ord, text))))
+        if not once.exists():
+            once.parent.mkdir(exist_ok=True)
+            once.touch()
+            raise ConnectionError("the tool's server went away")
+    return f"the text has {len(text)} letters"
+"""
+
 
 def writes_code(messages):
     """Play a target that writes a program for the rules of the skill, and answers with what it prints."""
@@ -72,12 +91,16 @@ def writes_code(messages):
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of rollout: its declaration, its files, and those of one whose infrastructure fails once on some."""
+    """A kind of rollout: its declaration, its files, and those of one whose infrastructure fails once on some.
+
+    `cap` is a number of calls that ends a run before its end.
+    """
 
     rollout: str
     files: dict[str, str] = field(default_factory=dict)
     flaky: dict[str, str] = field(default_factory=dict)
     replies: Callable[[list[dict[str, Any]]], str | None] | None = None
+    cap: int = 220
 
 
 pytestmark = pytest.mark.thorough
@@ -87,6 +110,12 @@ CASES = {
         'python("my_agent:run")',
         {"my_agent.py": f"FLAKY = False\n{_AGENT}"},
         {"my_agent.py": f"FLAKY = True\n{_AGENT}"},
+    ),
+    "react": Case(
+        'react { tools = [python("my_tools:look")]; turns = 3 }',
+        {"my_tools.py": f"FLAKY = False\n{_TOOL}"},
+        {"my_tools.py": f"FLAKY = True\n{_TOOL}"},
+        cap=800,
     ),
     "command": Case(
         f'command("{sys.executable}", "-IS", "{{here}}/agent.py", "{{skill}}", "{{here}}/lost") {{ sandbox = unsafe }}',
@@ -144,10 +173,10 @@ def test_kills_change_no_byte(nursery, server, case, whole, tmp_path):
 
 def test_a_cap_is_kept(nursery, server, case, tmp_path):
     folder = project(tmp_path / "things", case)
-    start(nursery, server, folder, "--set", "budget.calls=220")
+    start(nursery, server, folder, "--set", f"budget.calls={case.cap}")
     assert nursery.wait() in (0, 3)
-    assert server.total <= 220
-    assert 100 < _lock(compiled(folder))["charged"]["calls"] <= 220
+    assert server.total <= case.cap
+    assert 100 < _lock(compiled(folder))["charged"]["calls"] <= case.cap
 
 
 def test_a_failure_of_what_a_rollout_runs_in_is_tried_again_and_never_scored(nursery, server, case, whole, tmp_path):
