@@ -11,6 +11,7 @@ from skillc.metrics.meter import Meter
 from skillc.outcomes import MICRO, Example
 from skillc.plan.resolve import resolve
 from skillc.syntax.source import Source
+from skillc.trajectories.trajectory import Trajectory
 
 _PROGRAM = """language 1
 {uses}
@@ -104,7 +105,7 @@ def score(expression, *, gold=None, inputs=None, fields=None, judged=None, root=
     metric = metric.model_copy(update={"term": _with_judges(metric.term, judged or {}), "goal": True})
     found = found.model_copy(update={"metrics": (metric,)})
     example = Example("e1", {**INPUTS, **(inputs or {})}, {**GOLD, **(gold or {})}, {**FIELDS, **(fields or {})}, "g")
-    cell = Meter(found, root).measure(example, {**GOLD, **prediction}).cells["measured"]
+    cell = Meter(found, root).measure(example, Trajectory(answer={**GOLD, **prediction})).cells["measured"]
     return Fraction(cell.value, MICRO)
 
 

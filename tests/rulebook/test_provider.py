@@ -7,6 +7,7 @@ import pytest
 
 from skillc.models.attempts import read_reply
 from skillc.models.backends.registry import RequestError, answer_by_rulebook
+from skillc.redaction import NOTHING
 
 MESSAGES = [
     {"role": "system", "content": 'Answer with one of: a, b.\nIf it mentions "x", answer b.'},
@@ -19,7 +20,9 @@ def replied(model: str = "rulebook/v1", **parameters: Any) -> Any:
 
 
 def test_it_replies_in_the_chat_format_and_reports_usage() -> None:
-    text, finish, usage, model, calls = read_reply(replied(temperature=0, max_tokens=9, sample=[1, 2], timeout=5))
+    text, finish, usage, model, calls = read_reply(
+        replied(temperature=0, max_tokens=9, sample=[1, 2], timeout=5), NOTHING
+    )
     assert (text, finish, model, calls) == ("b", "stop", "rulebook/v1", ())
     assert usage is not None
     assert usage.completion == 1
@@ -27,7 +30,7 @@ def test_it_replies_in_the_chat_format_and_reports_usage() -> None:
 
 
 def test_parameters_reach_it() -> None:
-    assert read_reply(replied(noise=1.0, seed=1))[0] == "a"
+    assert read_reply(replied(noise=1.0, seed=1), NOTHING)[0] == "a"
     assert read_reply(replied(extra_body={"noise": 1.0, "seed": 1}))[0] == "a"
 
 
