@@ -31,7 +31,7 @@ def test_it_replies_in_the_chat_format_and_reports_usage() -> None:
 
 def test_parameters_reach_it() -> None:
     assert read_reply(replied(noise=1.0, seed=1), NOTHING)[0] == "a"
-    assert read_reply(replied(extra_body={"noise": 1.0, "seed": 1}))[0] == "a"
+    assert read_reply(replied(extra_body={"noise": 1.0, "seed": 1}), NOTHING)[0] == "a"
 
 
 @pytest.mark.parametrize(
