@@ -106,6 +106,8 @@ def main() -> None:
     class Plain:
         """A rollout without DSPy, which would only add its own time to each."""
 
+        tools = ()
+
         def __init__(self, plan: Any, client: Client, role: str = "target", root: Any = None) -> None:
             self._client = client
 

@@ -113,6 +113,8 @@ class _Models:
 class _Plain:
     """A rollout is one call: skill and case, without DSPy, which changes no count."""
 
+    tools = ()
+
     def __init__(self, plan: Any, client: Client, role: str = "target", root: Any = None) -> None:
         self._client = client
 

@@ -114,6 +114,8 @@ class Models:
 class PlainRunner:
     """A rollout is one call with the skill and the question, and nothing around them."""
 
+    tools = ()
+
     def __init__(self, plan: Any, client: Client, *, role: str = "target", root: Any = None) -> None:
         self._client = client
 
