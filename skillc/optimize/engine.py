@@ -21,6 +21,7 @@ from skillc.optimize.schedule import Patience
 from skillc.outcomes import MICRO, Example, measured_mean
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
+from skillc.tools.tool import Tool
 
 if TYPE_CHECKING:
     from skillc.optimize.strategies.acceptance import Acceptance
@@ -37,6 +38,7 @@ class Engine:
         max_rollout_cost: nano-dollars of the dearest possible rollout; None if the price is unknown.
         admits: whether that many more rollouts fit under the caps at worst.
         ahead: prefetches the rollouts of the next batch.
+        tools: of the agent that rollouts run.
         always_read: measures skills as if they were always read; None if they are.
         near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
@@ -54,6 +56,7 @@ class Engine:
     max_rollout_cost: int | None = None
     admits: Callable[[int], bool] = lambda rollouts: True
     ahead: Prefetcher = NO_PREFETCH
+    tools: tuple[Tool, ...] = ()
     always_read: Rollouts | None = None
     near: Near = field(init=False, repr=False, compare=False)
     mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)

@@ -275,6 +275,7 @@ class Session:
             wave=wave_size(self.plan, len(dataset.validation)),
             planned=max(1, decisions_of(self.plan, len(dataset.train))),
             reserve=reserve,
+            tools=self.tools,
             always_read=always_read,
             max_rollout_cost=None if estimated is None else self._dearest(estimated),
             admits=(lambda rollouts: True)

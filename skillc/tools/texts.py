@@ -37,6 +37,16 @@ def with_texts(tools: Sequence[Tool], document: Document | None) -> tuple[Tool, 
     return tuple(found.values())
 
 
+def text_lines(tools: Sequence[Tool]) -> list[str]:
+    """Return the texts of tools and of their arguments, in the form of the section's lines."""
+    lines = []
+    for tool in tools:
+        lines.append(f"{tool.name}: {' '.join(tool.about.split())}")
+        for name, schema in tool.arguments.items():
+            lines.append(f"{tool.name}.{name}: {' '.join(str(schema.get('description', '')).split())}".rstrip())
+    return lines
+
+
 def _lines(document: Document | None) -> Iterable[str]:
     section = document.section(SECTION) if document is not None else None
     if section is None:

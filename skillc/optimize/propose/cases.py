@@ -23,6 +23,7 @@ from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens, trim
+from skillc.tools.texts import text_lines, with_texts
 from skillc.trajectories.signals import signals
 from skillc.trajectories.trajectory import Trajectory, render
 
@@ -162,6 +163,7 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
         knowledge=engine.plan.optimize.knowledge,
         last=recent_effects(state),
         first_decides=first_decides(engine.plan.skill, engine.plan.task),
+        tools=text_lines(with_texts(engine.tools, state.incumbent)),
     )
 
 

@@ -167,6 +167,7 @@ class Briefing:
         knowledge: whether the optimizer may use its own knowledge.
         last: effects of the last candidates on training cases, the newest first, for reflections and drafts.
         first_decides: whether the target reads that the first of several fitting rules decides.
+        tools: the texts of the tools of an agent and of their arguments, a line each.
     """
 
     skill: str
@@ -177,6 +178,7 @@ class Briefing:
     knowledge: Knowledge = "open"
     last: Sequence[CandidateEffect] = ()
     first_decides: bool = False
+    tools: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
