@@ -18,7 +18,7 @@ from skillc.optimize.final import ArmScore
 from skillc.plan.lock import lock_json
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
-from skillc.text import joined
+from skillc.text import counted, joined
 
 if TYPE_CHECKING:
     from skillc.pipeline.compile import Compiled
@@ -257,12 +257,13 @@ def _facts(compiled: Compiled) -> Text:
 def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:
     """Render calls, tokens and dollars of the whole run in one book."""
     total = book_total(spent, book)
-    if not total:
+    calls = total.get("calls")
+    if not isinstance(calls, int):
         return "nothing"
     nano = total.get("cost_nano")
     most = "at most " if _bounds(total) is not None else ""
     cost = f"{most if nano else ''}${nano / 1e9:,.2f}" if isinstance(nano, int) else "an unknown price"
-    return f"{total.get('calls'):,} calls, {most}{total.get('tokens'):,} tokens, {cost}"
+    return f"{counted(calls, 'call')}, {most}{total.get('tokens'):,} tokens, {cost}"
 
 
 def spent_lines(spent: dict[str, JsonValue]) -> list[str]:
