@@ -6,10 +6,13 @@ import re
 from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
+from pydantic import JsonValue
+
 from skillc.json_values import digest, fields_of
 from skillc.language.loop import BUDGET
 from skillc.plan.schema import Plan
 
+_ADDRESS = re.compile(r"\w+://\S*$")
 # Names of secret query parameters.
 SECRET_NAME = re.compile(r"key|token|secret|sig|pass|auth|code", re.IGNORECASE)
 
@@ -28,12 +31,24 @@ def redact_address(url: str) -> str:
 
 
 def redact_plan(plan: Plan) -> Plan:
-    """Remove secrets from the addresses of the models."""
+    """Remove secrets from the addresses of the models and of the tools."""
     models = {
         role: model if model.base_url is None else model.model_copy(update={"base_url": redact_address(model.base_url)})
         for role, model in plan.models.items()
     }
-    return plan.model_copy(update={"models": models})
+    rollout = plan.task.rollout
+    settings = {name: _redact_value(value) for name, value in rollout.settings.items()}
+    task = plan.task.model_copy(update={"rollout": rollout.model_copy(update={"settings": settings})})
+    return plan.model_copy(update={"models": models, "task": task})
+
+
+def _redact_value(value: JsonValue) -> JsonValue:
+    """Remove secrets from every address in a setting."""
+    if isinstance(value, str):
+        return redact_address(value) if _ADDRESS.match(value) else value
+    if isinstance(value, list):
+        return [_redact_value(each) for each in value]
+    return {name: _redact_value(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 # Raise it when the same program decides differently: a run recorded before then starts anew.

@@ -10,8 +10,8 @@ from plan_samples import BETTER, plan
 
 from skillc.json_values import canonical, digest
 from skillc.language.loop import SchedulePlan
-from skillc.plan.digest import plan_digest, run_id, run_parts
-from skillc.plan.schema import GatePlan, PacingPlan, Plan
+from skillc.plan.digest import plan_digest, redact_plan, run_id, run_parts
+from skillc.plan.schema import GatePlan, PacingPlan, Plan, RolloutPlan
 
 VALUES = st.recursive(
     st.none()
@@ -156,4 +156,20 @@ def test_digests_never_change_by_accident():
     """A change here makes every lock and every run folder out there a stranger: raise the version on purpose."""
     assert digest({"a": [1, Fraction(1, 2), None, "ü"]}) == (
         "dae50e4a17e8de6ff9e3102c63fa463bb342a3bd5afa85f5d5544b9610dad6b0"
+    )
+
+
+def test_the_address_of_a_tool_keeps_its_secrets_out_of_plans_and_hashes():
+    address = "https://user:passw0rd@tools.example.com/mcp?key=abc12345&x=1"
+    tools = [{"function": "mcp", "arguments": [address]}, {"function": "python", "arguments": ["shop:find"]}]
+    made = plan()
+    rollout = RolloutPlan(kind="react", settings={"tools": tools, "turns": 3})
+    made = made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout})})
+    settings = redact_plan(made).task.rollout.settings
+    assert settings["tools"][0]["arguments"] == ["https://tools.example.com/mcp?x=1"]
+    assert (settings["tools"][1], settings["turns"]) == (tools[1], 3)
+    other = json.loads(json.dumps(tools).replace("passw0rd", "other").replace("abc12345", "z"))
+    rollout = rollout.model_copy(update={"settings": {"tools": other, "turns": 3}})
+    assert plan_digest(made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout})})) == (
+        plan_digest(made)
     )
