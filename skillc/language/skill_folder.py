@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from skillc.artifact_paths import SKILL_FILE
 from skillc.diagnostics.diagnostic import Reporter
-from skillc.document.folder import section_file_problem
 from skillc.errors import SkillcError
 from skillc.language.checked import Entity, Setting
 from skillc.language.modules import Loader
@@ -52,6 +51,9 @@ def _check_about(report: Reporter, section: Entity) -> None:
 
 
 def _check_path(report: Reporter, section: Entity, setting: Setting) -> bool:
+    # Imported here because most programs have no section in a file, and the import takes 3 % of a `check`.
+    from skillc.document.folder import section_file_problem
+
     assert isinstance(setting.value, str)
     problem = section_file_problem(setting.value)
     title = section.settings.get("title")
