@@ -17,6 +17,7 @@ from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.description import wanted
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import stop_reason
+from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
 from skillc.trajectories.opening import opened_skills
 
@@ -72,16 +73,26 @@ def opening_score(engine: Engine, skill: Document, examples: Sequence[Example]) 
 
 async def measure_always_read(engine: Engine, skill: Document, examples: Sequence[Example]) -> None:
     """Measure a skill as if it were always read, for comparison, as far as the budget admits."""
-    if engine.always_read is None:
-        return
+    if engine.always_read is not None:
+        await _measure_arm(engine, engine.always_read, skill, examples, "always read", "a skill that is always read")
+
+
+async def measure_no_skill(engine: Engine, examples: Sequence[Example]) -> None:
+    """Measure the target without a skill, for comparison, as far as the budget admits."""
+    await _measure_arm(engine, engine.rollouts, None, examples, "no skill", "no skill")
+
+
+async def _measure_arm(
+    engine: Engine, rollouts: Rollouts, skill: Document | None, examples: Sequence[Example], stage: str, what: str
+) -> None:
     samples = engine.plan.optimize.samples
-    engine.observer.stage("always read", len(examples) * samples)
+    engine.observer.stage(stage, len(examples) * samples)
     try:
         for sample in range(samples):
-            await engine.always_read.measure(skill, examples, stage="always read", sample=sample)
+            await rollouts.measure(skill, examples, stage=stage, sample=sample)
     except BudgetReached:
-        engine.observer.note("skipped the comparison with a skill that is always read: the budget does not admit it")
+        engine.observer.note(f"skipped the comparison with {what}: the budget does not admit it")
     except EndpointUnreachable as away:
-        engine.observer.note(f"skipped the comparison with a skill that is always read: {away.message}")
+        engine.observer.note(f"skipped the comparison with {what}: {away.message}")
     except asyncio.CancelledError:
         stop_reason(engine.observer)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.optimize.arms import OpeningScore, measure_always_read, opening_score
+from skillc.optimize.arms import OpeningScore, measure_always_read, measure_no_skill, opening_score
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import stop_reason
@@ -73,7 +73,7 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         verdict = await _judged(engine, state.initial, state.best, test, look)
     seen = test if verdict.n else ()
     if trained.stopped not in ("interrupted", DOWN):
-        await _measure_no_skill(engine, [*engine.dataset.validation, *seen])
+        await measure_no_skill(engine, [*engine.dataset.validation, *seen])
         await measure_always_read(engine, state.best, [*engine.dataset.validation, *seen])
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
 
@@ -155,21 +155,6 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
         return without_test("the run was interrupted")
     pairs = paired_scores(arms[0], arms[1], test, goal.name, samples=samples)
     return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed, samples=samples)
-
-
-async def _measure_no_skill(engine: Engine, examples: Sequence[Example]) -> None:
-    """Measure the target without a skill, for comparison, as far as the budget admits."""
-    samples = engine.plan.optimize.samples
-    engine.observer.stage("no skill", len(examples) * samples)
-    try:
-        for sample in range(samples):
-            await engine.rollouts.measure(None, examples, stage="no skill", sample=sample)
-    except BudgetReached:
-        engine.observer.note("skipped the comparison with no skill: the budget does not admit it")
-    except EndpointUnreachable as away:
-        engine.observer.note(f"skipped the comparison with no skill: {away.message}")
-    except asyncio.CancelledError:
-        stop_reason(engine.observer)
 
 
 def score_arm(engine: Engine, skill: Document | None, examples: Sequence[Example], metric: str) -> ArmScore:
