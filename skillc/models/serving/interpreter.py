@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from skillc.errors import SkillcError
 from skillc.plan.schema import ModelPlan
+from skillc.processes.interpreters import candidates, declared_path, output_of
 
 VARIABLE = "SKILLC_VLLM_PYTHON"
 ENVIRONMENT = ".venv-vllm"
@@ -41,13 +40,11 @@ def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str
     text = declared or variables.get(VARIABLE)
     source = '`serve = vllm { python = "..." }`' if declared else f"`{VARIABLE}`"
     if not text:
-        found = next(filter(_has_vllm, _candidates(root)), None)
+        found = next(filter(_has_vllm, candidates(ENVIRONMENT, root)), None)
         if found is None:
             raise SkillcError("no interpreter with vLLM found to serve the model", hint=_install_hint(root))
         return found
-    # A virtual environment's `python` is a link that must not be followed: its place decides where packages are found.
-    path = Path(text).expanduser()
-    path = path if path.is_absolute() else Path(os.path.abspath(root / path))  # noqa: PTH100
+    path = declared_path(text, root)
     if not os.access(path, os.X_OK) or path.is_dir():
         raise SkillcError(f"{source} names `{text}`, and `{path}` is not an interpreter", hint=_install_hint(root))
     if not _has_vllm(path):
@@ -55,20 +52,12 @@ def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str
     return path
 
 
-def _candidates(root: Path) -> Iterator[Path]:
-    yield Path(sys.executable)
-    for folder in dict.fromkeys((root.resolve(), Path.cwd())):
-        python = folder / ENVIRONMENT / "bin" / "python"
-        if os.access(python, os.X_OK):
-            yield python
-
-
 def _has_vllm(python: Path) -> bool:
     """Whether an interpreter has vLLM; importing it would take seconds."""
     if str(python) == sys.executable:
         found = find_spec("vllm")
         return found is not None and found.origin is not None
-    return _output(str(python), _FIND_VLLM) == "found"
+    return output_of(str(python), _FIND_VLLM) == "found"
 
 
 def _install_hint(root: Path) -> str:
@@ -94,7 +83,7 @@ def refused_seed(model: ModelPlan, root: Path, environ: Mapping[str, str] | None
         python = find_interpreter(declared if isinstance(declared, str) else None, root, environ)
     except SkillcError:
         return None  # reported when the server starts
-    version = _output(str(python), _CPU_BUILD)
+    version = output_of(str(python), _CPU_BUILD)
     if not version:
         return None
     return SkillcError(
@@ -109,15 +98,3 @@ def check_seeds(models: Iterable[ModelPlan], root: Path) -> None:
         problem = refused_seed(model, root)
         if problem is not None:
             raise problem
-
-
-@cache
-def _output(python: str, code: str) -> str:
-    """Run code in an interpreter and return what it prints; nothing if that fails."""
-    try:
-        done = subprocess.run(
-            [python, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 from skillc.errors import SkillcError
+from skillc.processes.interpreters import candidates, declared_path, output_of
 
 VARIABLE = "SKILLC_ALFWORLD_PYTHON"
 ENVIRONMENT = ".venv-alfworld"
@@ -31,36 +28,19 @@ def find_interpreter(declared: str | None, root: Path) -> Path:
     """
     text = declared or os.environ.get(VARIABLE)
     if text is None:
-        found = next(filter(_has_engine, _candidates(root)), None)
+        found = next(filter(_has_engine, candidates(ENVIRONMENT, root)), None)
         if found is None:
             raise SkillcError("no interpreter with ALFWorld's engine was found", hint=_install_hint(root))
         return found
-    # A virtual environment's `python` is a link that must not be followed: its place decides where packages are found.
-    path = Path(text).expanduser()
-    path = path if path.is_absolute() else Path(os.path.abspath(root / path))  # noqa: PTH100
+    path = declared_path(text, root)
     if not _has_engine(path):
         source = "`python`" if declared else f"`{VARIABLE}`"
         raise SkillcError(f"{source} names `{text}`, which has no engine of ALFWorld", hint=_install_hint(root))
     return path
 
 
-def _candidates(root: Path) -> Iterator[Path]:
-    yield Path(sys.executable)
-    for folder in dict.fromkeys((root.resolve(), Path.cwd())):
-        python = folder / ENVIRONMENT / "bin" / "python"
-        if os.access(python, os.X_OK):
-            yield python
-
-
-@cache
 def _has_engine(python: Path) -> bool:
-    try:
-        done = subprocess.run(
-            [str(python), "-c", _FIND], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
-    return done.stdout.strip() == "found"
+    return output_of(str(python), _FIND) == "found"
 
 
 def _install_hint(root: Path) -> str:
