@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from skillc.data.dataset import Dataset
-from skillc.data.split import Side
 from skillc.errors import SkillcError
 from skillc.gates.functions import CONDITIONAL
 from skillc.gates.terms import CallTerm, Term, calls, show_term
 from skillc.metrics.meter import condition_holds
 from skillc.plan.schema import Plan
 from skillc.text import counted
-
-_DECIDED_ON: tuple[Side, ...] = ("validation",)
 
 
 def conditions(terms: Iterable[Term]) -> Iterator[CallTerm]:
@@ -27,16 +24,15 @@ def undecided(plan: Plan, dataset: Dataset, terms: Iterable[Term]) -> list[Skill
     found: dict[str, SkillcError] = {}
     for call in conditions(terms):
         condition = call.arguments[1]
-        for side in _DECIDED_ON:
-            examples = getattr(dataset, side)
-            positive = sum(condition_holds(plan, condition, example) for example in examples)
-            if 0 < positive < len(examples):
-                continue
-            all_or_none = "none" if not positive else "all"
-            message = f"`{show_term(condition)}` holds for {all_or_none} of {counted(len(examples), f'{side} example')}"
-            missing = "examples of the skill" if not positive else "near misses, where the skill must stay closed"
-            hint = f"add {missing}: `{call.function}` says nothing without them"
-            found.setdefault(message, SkillcError(message, hint=hint))
+        examples = dataset.validation
+        positive = sum(condition_holds(plan, condition, example) for example in examples)
+        if 0 < positive < len(examples):
+            continue
+        all_or_none = "none" if not positive else "all"
+        message = f"`{show_term(condition)}` holds for {all_or_none} of {counted(len(examples), 'validation example')}"
+        missing = "examples of the skill" if not positive else "near misses, where the skill must stay closed"
+        hint = f"add {missing}: `{call.function}` says nothing without them"
+        found.setdefault(message, SkillcError(message, hint=hint))
     return list(found.values())
 
 
