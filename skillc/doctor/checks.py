@@ -18,11 +18,10 @@ from skillc.budget.bounds import Bounds
 from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Spend, price_hint
 from skillc.diagnostics.diagnostic import Severity
-from skillc.doctor.agents import check_agent
 from skillc.doctor.machine import free_disk, machine_here
 from skillc.doctor.reach import CallResults, PreparedCalls
 from skillc.doctor.report import Finding
-from skillc.doctor.sandboxes import check_sandboxes
+from skillc.doctor.rollouts import check_agent, check_sandboxes
 from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate

@@ -4,7 +4,7 @@ import pytest
 from model_plans import plan_of
 
 from skillc.doctor.report import status_of
-from skillc.doctor.sandboxes import check_sandboxes
+from skillc.doctor.rollouts import check_sandboxes
 from skillc.plan.schema import RolloutPlan
 
 

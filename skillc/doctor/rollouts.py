@@ -1,15 +1,18 @@
-"""Sandboxes of a program whose rollouts run code or agents: which of them work on this machine."""
+"""What rollouts of code and agents need of this machine: the program of the agent, and a sandbox."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from skillc.doctor.report import Finding
+from skillc.errors import SkillcError
 from skillc.language.kinds import is_agent
 from skillc.plan.schema import Plan
 from skillc.sandbox.container import ENGINES, is_rootless
 from skillc.sandbox.policy import IMAGE, Kind
 from skillc.sandbox.run import CHOSEN, problem_of
+from skillc.tasks.agents.installed import program_of
 
 _GROUP = "sandbox"
 _INSTALL = {
@@ -22,6 +25,17 @@ _STOPS = {
     "bubblewrap": "namespaces: no other files, processes or network",
     "landlock": "Landlock and seccomp: no other files or network",
 }
+
+
+def check_agent(plan: Plan, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Report where the program of an agent is; nothing for other kinds of rollouts."""
+    rollout = plan.task.rollout
+    if not is_agent(rollout.kind):
+        return
+    try:
+        yield Finding("installed", "ok", rollout.kind, program_of(plan, root, environ))
+    except SkillcError as problem:
+        yield Finding("installed", "missing", rollout.kind, problem.message, problem.hint)
 
 
 def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = problem_of) -> Iterator[Finding]:
