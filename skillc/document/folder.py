@@ -1,4 +1,4 @@
-"""A skill as a folder: SKILL.md, the sections that are in files of their own, and the files that are kept as they are.
+"""A skill as a folder: SKILL.md, the sections in other files, and the files that are kept unchanged.
 
 A section with `file = "references/refunds.md"` is one line in SKILL.md, which links the file, and its text is in the
 file. `files_of` returns all files of a skill; whoever writes or installs a skill uses it.

@@ -158,7 +158,7 @@ _CLI_AGENT = (
     SettingKind("time", (TIME,), "wall time limit of one rollout", default=Fraction(600)),
     SettingKind("executable", (TEXT,), "its program, by name or path", unset="the name of the agent"),
     SettingKind("version", (TEXT,), "the version that it must have, as it prints it", unset="any"),
-    SettingKind("prompt", (TEXT,), "what it is told, with `{question}` and inputs", unset="`{question}`"),
+    SettingKind("prompt", (TEXT,), "its prompt, with `{question}` and inputs", unset="`{question}`"),
     SettingKind("files", (TEXT,), "a file or folder whose content is copied into the workspace: `cases/{id}`"),
     SettingKind("tokens", (amount("tokens", low=1, whole=True),), "the most tokens of one rollout, which are reserved"),
     SettingKind("cost", (DOLLARS,), "the largest cost of one rollout, which is reserved", unset="that of `tokens`"),

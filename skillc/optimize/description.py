@@ -1,6 +1,6 @@
 """Train the description of a skill that is opened on demand, apart from its text, by the same loop.
 
-To the loop it is a classification task of its own: the inputs are the task's, the answer is whether the target opened
+To the loop it is a separate classification task: the inputs are the task's, the answer is whether the target opened
 the skill, and the right answer is a condition on the data that a gate names, `recall(opened(skill), condition)`. The
 rollouts are those of the program, and only the description differs between candidates. A target that opens another
 skill first, then this one, has opened it.

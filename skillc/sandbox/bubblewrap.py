@@ -1,4 +1,4 @@
-"""Commands in namespaces of their own, by bubblewrap: no network, no other processes, no files but those mounted."""
+"""Commands in separate namespaces, by bubblewrap: no network, no other processes, no files but those mounted."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class Settings:
 
 @rollout_kind("environment")
 class EnvironmentRollout(RolloutKind):
-    """Plays examples in processes of their own, as many at once as `processes`.
+    """Play examples in separate processes, as many at once as `processes`.
 
     A process that dies or hangs, and an exception of its class, end an attempt. The rollout is repeated once in a new
     process, with the replies of the first attempt as long as the prompts are the same; then it is unmeasured.
