@@ -131,10 +131,10 @@ def render(trajectory: Trajectory, limit: int | None) -> str:
     left = limit
     for i in _by_weight(trajectory.steps):
         size = count_tokens(texts[i])
-        if size > max(left, 0) and left < _WORTH_SHOWING:
+        if size > left and left < _WORTH_SHOWING:
             continue
         text = kept[i] = trim(texts[i], min(left, max(limit // 2, _WORTH_SHOWING)))
-        left -= count_tokens(text)
+        left = max(0, left - count_tokens(text))
     return "\n".join(_with_gaps(kept, len(texts)))
 
 

@@ -30,6 +30,12 @@ def test_what_is_shown_keeps_to_the_limit_but_for_the_marks_of_what_is_missing(t
     assert count_tokens(text) <= limit + 16 * (len(trajectory.steps) + 1)
 
 
+def test_an_empty_step_after_the_limit_is_used_up():
+    # The note in a shortened step takes tokens beyond the limit.
+    full = Trajectory((Message(""), ToolCall("", {'0"\x0b0:0:': ""})))
+    assert render(full, 20)
+
+
 def test_the_end_and_the_failures_are_shown_first():
     filler = [Observation(f"page {i} " + "word " * 40) for i in range(30)]
     long = Trajectory(
