@@ -10,7 +10,8 @@ from skillc.errors import SkillcError
 from skillc.language.kinds import is_agent
 from skillc.plan.schema import Plan
 from skillc.sandbox.container import ENGINES, is_rootless
-from skillc.sandbox.policy import IMAGE, Kind
+from skillc.sandbox.declared import declared_sandbox
+from skillc.sandbox.policy import Kind
 from skillc.sandbox.run import CHOSEN, problem_of
 from skillc.tasks.agents.installed import program_of
 
@@ -48,7 +49,8 @@ def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = pro
     rollout = plan.task.rollout
     if rollout.kind != "code" and not is_agent(rollout.kind):
         return
-    declared, image = declared_sandbox(plan)
+    sandbox = declared_sandbox(rollout.settings.get("sandbox"))
+    declared, image = sandbox.kind, sandbox.image
     if declared == "unsafe":
         detail = "`sandbox = unsafe`: code runs with your rights, and can read and change all of your files"
         yield Finding(_GROUP, "note", "unsafe", detail, "declare another sandbox, or remove the setting")
@@ -69,15 +71,6 @@ def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = pro
     if declared is None and not works:
         detail = "none works here, and rollouts run nothing without one"
         yield Finding(_GROUP, "missing", "any", detail, _fix("bubblewrap", ""))
-
-
-def declared_sandbox(plan: Plan) -> tuple[Kind | None, str]:
-    """Return the declared sandbox, None for any, and the image of a container."""
-    found = plan.task.rollout.settings.get("sandbox")
-    own = found if isinstance(found, dict) else {"kind": found}
-    kind = own.get("kind")
-    known: dict[object, Kind] = {"unsafe": "unsafe", **{each: each for each in (*CHOSEN, *ENGINES)}}
-    return known.get(kind), str(own.get("image", IMAGE))
 
 
 def _describe(kind: Kind) -> str:

@@ -29,7 +29,8 @@ from skillc.models.failures import find_failure, is_too_long
 from skillc.outcomes import Example
 from skillc.processes.command import CommandResult, End
 from skillc.sandbox.container import ENGINES
-from skillc.sandbox.policy import IMAGE, WORK, Kind, Limits, Policy
+from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
+from skillc.sandbox.policy import WORK, Limits, Policy
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
 from skillc.tasks.agents.installed import find_program, folders_of, mounts_of, search_path
@@ -72,16 +73,13 @@ class CodeSettings:
     """What a program declares of `rollout = code`; the table of kinds describes each setting.
 
     Attributes:
-        sandbox: None is the best that works here.
         output: tokens.
         python: None is that of skillc, or of the image.
     """
 
-    limits: Limits
+    sandbox: DeclaredSandbox
     rounds: int
     output: int
-    sandbox: Kind | None = None
-    image: str = IMAGE
     python: str | None = None
     reads: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -90,25 +88,10 @@ class CodeSettings:
     def of(cls, settings: Mapping[str, JsonValue]) -> CodeSettings:
         """Read the settings of a plan's rollout."""
         given: Mapping[str, Any] = settings
-        sandbox = given.get("sandbox")
-        own: Mapping[str, Any] = sandbox if isinstance(sandbox, dict) else {"kind": sandbox}
-
-        def limit(name: str) -> Any:
-            return own.get(name, default_of("task", "rollout", "sandbox", name))
-
         return cls(
-            limits=Limits(
-                time=float(limit("time")),
-                memory=int(limit("memory")),
-                processes=int(limit("processes")),
-                file_size=int(limit("disk")),
-                disk=int(limit("disk")),
-                output=_OUTPUT,
-            ),
+            sandbox=declared_sandbox(given.get("sandbox"), _limits()),
             rounds=int(given.get("rounds", default_of("task", "rollout", "rounds"))),
             output=int(given.get("output", default_of("task", "rollout", "output"))),
-            sandbox=cast(Kind | None, own.get("kind")),
-            image=own.get("image", IMAGE),
             python=given.get("python"),
             reads=tuple(given.get("reads", ())),
             hosts=tuple(given.get("hosts", ())),
@@ -127,7 +110,8 @@ class CodeRollout(RolloutKind):
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self.settings = CodeSettings.of(site.settings)
-        self.sandbox = choose(self.settings.sandbox, self.settings.image)
+        self.declared = self.settings.sandbox
+        self.sandbox = choose(self.declared.kind, self.declared.image)
         if self.sandbox == "unsafe":
             site.note("`rollout = code` runs without a sandbox: the code of a model can read and change all your files")
         if self.sandbox in ENGINES and self.settings.hosts:
@@ -224,8 +208,8 @@ class CodeRollout(RolloutKind):
                 workspace.folder,
                 (*workspace.mounts, *mounts_of(self._reads)),
                 self.settings.hosts,
-                self.settings.limits,
-                self.settings.image,
+                self.declared.limits,
+                self.declared.image,
             )
             async with self._running:
                 result = await run_in_sandbox(
@@ -247,7 +231,7 @@ class CodeRollout(RolloutKind):
         texts = [self._shown(printed, workspace), self._shown(result.stderr, workspace)]
         failed = result.why != "ended" or result.status != 0
         if result.why != "ended":
-            limits = self.settings.limits
+            limits = self.declared.limits
             why = _LIMITS[result.why]
             texts.append(
                 why.format(time=limits.time, memory=limits.memory, processes=limits.processes, disk=limits.disk)
@@ -292,6 +276,15 @@ class CodeRollout(RolloutKind):
         except SkillcError as problem:
             raise SkillcError(problem.message, hint="install it, or change `python`") from None
         return python, [*folders_of(python), *reads]
+
+
+def _limits() -> Limits:
+    """Return the limits of code without a declared sandbox."""
+
+    def of(name: str) -> Any:
+        return default_of("task", "rollout", "sandbox", name)
+
+    return Limits(float(of("time")), int(of("memory")), int(of("processes")), disk=int(of("disk")), output=_OUTPUT)
 
 
 _FIRST, _A_ROUND = 2, 2

@@ -141,7 +141,8 @@ class AgentRollout(RolloutKind):
         self.settings = AgentSettings.of(site.settings)
         self.what = f"`rollout = {site.plan.task.rollout.kind}`"
         self.program = program_of(site.plan, site.root, os.environ)
-        self.sandbox = choose(self.settings.sandbox)
+        self.declared = self.settings.sandbox
+        self.sandbox = choose(self.declared.kind, self.declared.image)
         if self.sandbox == "unsafe":
             site.note(f"{self.what} runs without a sandbox: it can read and change all of your files")
         self._variables = self._declared_variables()
@@ -212,7 +213,7 @@ class AgentRollout(RolloutKind):
         read = skill if self.site.read_at_once(skill) is not None else None
         installed = (*([read.document] if read is not None else []), *self.site.offered(skill))
         prompt = self._prompt(attached.example)
-        job = Job(prompt, read, installed, model, workspace, self.settings.limits.time)
+        job = Job(prompt, read, installed, model, workspace, self.declared.limits.time)
         launch = self.launch(job)
         before = workspace.digests()
         hosts = [*([model.host] if model.host else []), *self.settings.hosts]
@@ -220,7 +221,8 @@ class AgentRollout(RolloutKind):
             workspace.folder,
             (*workspace.mounts, *mounts_of(self._reads)),
             tuple(hosts),
-            self.settings.limits,
+            self.declared.limits,
+            self.declared.image,
         )
         try:
             result = await run_in_sandbox(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -15,10 +15,11 @@ from skillc.language.loop import BudgetPlan
 from skillc.models.ledger import NANO_PER_DOLLAR, Spending
 from skillc.models.prices import Price
 from skillc.plan.schema import AnswerPlan
-from skillc.sandbox.policy import Kind, Limits
+from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
+from skillc.sandbox.policy import Limits
 
 QUESTION = "{question}"
-_OUTPUT = 64 * 2**20
+_LIMITS = Limits(time=600, memory=4 * 10**9, processes=256, disk=10**9, output=64 * 2**20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +29,14 @@ class AgentSettings:
     Attributes:
         tokens: the most of one rollout; None if it declares none.
         cost: nano-dollars, as `tokens`.
-        sandbox: None is the best that works here.
         environment: names of variables.
     """
 
-    limits: Limits
+    sandbox: DeclaredSandbox
     prompt: str = QUESTION
     files: str | None = None
     tokens: int | None = None
     cost: int | None = None
-    sandbox: Kind | None = None
     hosts: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     environment: tuple[str, ...] = ()
@@ -47,24 +46,15 @@ class AgentSettings:
     def of(cls, settings: Mapping[str, JsonValue]) -> AgentSettings:
         """Read the settings of a plan's rollout."""
         given: Mapping[str, Any] = settings
-        sandbox = given.get("sandbox")
-        own: Mapping[str, Any] = sandbox if isinstance(sandbox, dict) else {"kind": sandbox}
-        disk = own.get("disk", 10**9)
         cost = given.get("cost")
         return cls(
-            limits=Limits(
-                time=float(given.get("time", 600)),
-                memory=own.get("memory", 4 * 10**9),
-                processes=own.get("processes", 256),
-                file_size=disk,
-                disk=disk,
-                output=_OUTPUT,
+            sandbox=declared_sandbox(
+                given.get("sandbox"), replace(_LIMITS, time=float(given.get("time", _LIMITS.time)))
             ),
             prompt=given.get("prompt", QUESTION),
             files=given.get("files"),
             tokens=given.get("tokens"),
             cost=None if cost is None else int(Fraction(str(cost)) * NANO_PER_DOLLAR),
-            sandbox=cast(Kind | None, own.get("kind")),
             hosts=tuple(given.get("hosts", ())),
             reads=tuple(given.get("reads", ())),
             environment=tuple(each["arguments"][0] for each in given.get("environment", ())),
