@@ -23,6 +23,13 @@ from benchmarks.by_hand.recording import Recording, pack
 from benchmarks.by_hand.server import Folder, Server
 
 ROLES = ("target", "optimizer")
+_ANSWER = """Read replies from standard input: a line for a call with one output field, a block for any other.
+
+0007: K4
+0008: W1
+@@@ 0009
+the whole reply, in the form that its prompt asks for
+"""
 
 
 def main(arguments: list[str]) -> int:
@@ -113,9 +120,9 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("folder", type=Path)
     action.add_argument("most", type=int, nargs="?", default=64)
     action.add_argument("--known", nargs="*", default=[], help="ids of shared parts that are not printed again")
-    action = actions.add_parser("answer")
+    action = actions.add_parser("answer", description=_ANSWER, formatter_class=argparse.RawDescriptionHelpFormatter)
     action.add_argument("folder", type=Path)
-    action.add_argument("--field")
+    action.add_argument("--field", help="refuse short replies to calls that ask for another field")
     action = actions.add_parser("run")
     action.add_argument("folder", type=Path)
     action.add_argument("--ports", type=int, nargs=2, default=(9101, 9102))

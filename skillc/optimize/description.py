@@ -34,6 +34,7 @@ from skillc.plan.schema import (
     GatePlan,
     MetricPlan,
     Plan,
+    RolloutPlan,
     SectionPlan,
     TypePlan,
 )
@@ -115,7 +116,7 @@ def description_plan(plan: Plan, steps: int, kept: Sequence[GatePlan] = ()) -> P
     section = SectionPlan(name=SECTION, mode="trainable", limit=_TOKENS)
     return plan.model_copy(
         update={
-            "task": plan.task.model_copy(update={"outputs": (output,)}),
+            "task": plan.task.model_copy(update={"outputs": (output,), "rollout": RolloutPlan()}),
             "skill": plan.skill.model_copy(update={"sections": (section,), "present": None}),
             "metrics": (*(each for each in plan.metrics if each.name in read and not each.goal), goal),
             "gates": (GatePlan(name="better", term=better, text="opened right more often", stage="validation"), *kept),
@@ -282,6 +283,7 @@ async def _train_description(engine: Engine, initial: Document, steps: int) -> T
         dataset=replace(dataset, train=asked(dataset.train), validation=asked(dataset.validation)),
         rollouts=rollouts,
         observer=observer,
+        tools=(),
     )
     return await train(inner, description_of(initial))
 

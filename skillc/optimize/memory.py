@@ -20,7 +20,7 @@ from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.optimize.engine import CandidateEffect, EditEffect, Engine, RejectedEdit, SearchState
 from skillc.optimize.gate.credit import Flips
-from skillc.optimize.propose.cases import shorten, visible_answer, visible_gold, visible_inputs
+from skillc.optimize.propose.cases import calls_on, shorten, visible_answer, visible_gold, visible_inputs
 from skillc.optimize.propose.proposals import Proposal, unite, wording
 from skillc.optimize.screen.judges import goal_change
 from skillc.outcomes import Example
@@ -243,13 +243,15 @@ def _line(engine: Engine, before: Document, after: Document, example: Example) -
     """Describe a case briefly, with its answers under both skills and the right one."""
     plan = engine.plan
     inputs = " | ".join(visible_inputs(example, plan.optimize.trajectory_limit).values())
+    if calls := calls_on(engine, (after, before), example):
+        inputs = f"{shorten(inputs, _INPUT // 2)} {calls}"
     outcomes = [engine.rollouts.known(skill, example) for skill in (before, after)]
     old, new = (None if each is None else shorten(visible_answer(plan, each, _ANSWER), _ANSWER) for each in outcomes)
     gold = visible_gold(plan, example)
     answers = [f"was {old}"] if old else []
     answers += [f"now {new}"] if new else []
     answers += [f"right is {shorten(gold, _ANSWER)}"] if gold is not None and new != shorten(gold, _ANSWER) else []
-    return f"{shorten(inputs, _INPUT)}: {', '.join(answers)}"
+    return f"{shorten(inputs, 2 * _INPUT if calls else _INPUT)}: {', '.join(answers)}"
 
 
 def _cut(lines: Sequence[str]) -> tuple[str, ...]:

@@ -139,9 +139,21 @@ def test_the_memory_is_written_from_the_fates_of_the_edits(tmp_path):
     fate = "free rider: cured 0 and broke 0 on validation"
     assert f'<edit fate="{fate}">add to rules: a</edit>' in prompt
     assert "do not repeat it" not in prompt
-    assert view(
-        {**RECORD, "drafts": [{"tokens": 9, "cured": 1, "of_failures": 2, "broke": 0, "of_rights": 3, "chosen": True}]}
-    ).edits == [("a draft of 9 tokens, cured 1 of 2 and broke 0 of 3", "")]
+
+
+def test_the_memory_reads_only_what_was_measured_of_a_draft_and_the_goal_before_and_after():
+    trial = {"tokens": 9, "cured": 1, "of_failures": 2, "broke": 0, "of_rights": 3, "chosen": True}
+    goal = {"goal": {"incumbent": "0.533333", "candidate": "0.8"}, "evaluated": 15}
+    tried = view({**RECORD, **goal, "drafts": [trial]}, "correct")
+    counts = "it cured 1 of 2 failures and broke 0 of 3 right cases"
+    assert tried.edits == [(f"a draft of 9 tokens; tried on cases that its author had not seen, {counts}", "")]
+    assert tried.outcome == "gate `better` failed; correct was 0.533, is 0.8 with it, on 15 validation examples"
+    untried = {**trial, "cured": 0, "of_failures": 0, "of_rights": 0}
+    assert view({**RECORD, "drafts": [untried]}, "correct").edits == [("a draft of 9 tokens", "")]
+    partial = {**goal, "goal": {"incumbent": "0.5", "candidate": ["0.2", "0.4"]}}
+    assert view({**RECORD, **partial}, "correct").outcome == "gate `better` failed"
+    slow = {**RECORD, "fates": [], "section": "habits", "guidance": "Stay calm."}
+    assert view(slow, "correct").edits == [("rewrite of habits: Stay calm.", "")]
 
 
 def test_a_memory_that_gained_nothing_is_said_to_have_failed(tmp_path):

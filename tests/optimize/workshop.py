@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -76,7 +77,7 @@ class Script:
 class Workshop:
     """An engine in a folder, with a state at the initial skill."""
 
-    def __init__(self, folder, reply, *, program=PROGRAM, settings=(), answer=reads_words, data=None):
+    def __init__(self, folder, reply, *, program=PROGRAM, settings=(), answer=reads_words, data=None, steps=None):
         (folder / "things.skill").write_text(program)
         (folder / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data or rows()))
         planned = plan_file(folder / "things.skill", settings=settings)
@@ -87,7 +88,9 @@ class Workshop:
         async def run(skill, example, sample, stage):
             self.rollouts += 1
             given = answer(skill_text(skill), example)
-            return Rollout(one_turn(f"I say {given}", {"kind": given}))
+            before = steps(example) if steps is not None else ()
+            reply = one_turn(f"I say {given}", {"kind": given})
+            return Rollout(replace(reply, steps=(*before, *reply.steps)))
 
         self.rollouts = 0
         self.engine = Engine(

@@ -14,13 +14,21 @@ from skillc.optimize.methods.bridge import SEARCH, open_sections, section_texts,
 from skillc.optimize.methods.peer import PROPOSE
 from skillc.optimize.methods.run import MethodResult
 from skillc.optimize.propose.cases import trajectory_views
-from skillc.optimize.propose.prompting import Messages, SectionView, TrajectoryView, field_views, templates
+from skillc.optimize.propose.prompting import (
+    Messages,
+    SectionView,
+    TrajectoryView,
+    field_views,
+    rollout_text,
+    templates,
+)
 from skillc.optimize.propose.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.schedule import batches
 from skillc.outcomes import Example
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan, TaskPlan
+from skillc.tools.texts import text_lines, with_texts
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -39,7 +47,12 @@ async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodR
         views, best = _views(plan, batch, outcomes), f"{float(plan.goal.high):g}"
         first = first_decides(plan.skill, plan.task)
         messages = one_shot_messages(
-            task=plan.task, document=initial, trajectories=views, best=best, first_decides=first
+            task=plan.task,
+            document=initial,
+            trajectories=views,
+            best=best,
+            first_decides=first,
+            tools=text_lines(with_texts(engine.tools, initial)),
         )
         reply = await engine.optimizer.ask(OneShotReply, messages, stage=PROPOSE, sample=(1, 1, 0))
     except BudgetReached as cap:
@@ -66,19 +79,29 @@ def one_shot_messages(
     trajectories: Sequence[TrajectoryView],
     best: str,
     first_decides: bool = False,
+    tools: Sequence[str] = (),
 ) -> Messages:
-    """Ask for new texts of all open sections; `best` is the goal's best score, `first_decides` as in `Briefing`."""
+    """Ask for new texts of all open sections.
+
+    `best` is the goal's best score, `first_decides` and `tools` as in `Briefing`.
+    """
     prompt = (
         templates(_PROMPTS)
         .get_template("one_shot.j2")
         .render(
             inputs=field_views(task.inputs),
             outputs=field_views(task.outputs),
+            rollout=rollout_text(task.rollout),
+            tools=tools,
             skill=for_optimizer(document),
             sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
             trajectories=trajectories,
             best=best,
         )
     )
-    system = templates(_PROMPTS).get_template("one_shot_system.j2").render(first_decides=first_decides)
+    system = (
+        templates(_PROMPTS)
+        .get_template("one_shot_system.j2")
+        .render(first_decides=first_decides, one_turn=task.rollout.one_turn)
+    )
     return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from types import MappingProxyType
 from typing import TypeVar
@@ -22,13 +22,15 @@ from skillc.optimize.schedule import seed_for, shuffled
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
+from skillc.program.names import field_names
 from skillc.tokens import count_tokens, trim
 from skillc.tools.texts import text_lines, with_texts
 from skillc.trajectories.signals import signals
-from skillc.trajectories.trajectory import Trajectory, render
+from skillc.trajectories.trajectory import Message, Observation, Trajectory, render
 
 # What DSPy's chat adapter writes around the fields of a reply.
 _MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
+_FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
 
 
 def trajectory_view(
@@ -65,12 +67,39 @@ def trajectory_views(
 
 def _steps(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
     seen = "trajectory" in plan.optimize.sees and not _only_answers(outcome)
-    return rendered_steps(outcome.trajectory, limit) if seen else None
+    return rendered_steps(_without_answer(plan, outcome), limit) if seen else None
+
+
+def _without_answer(plan: Plan, outcome: Outcome) -> Trajectory:
+    """Remove the answer from the last reply of several steps, because a prompt shows it beside the steps."""
+    trajectory = outcome.trajectory
+    last = trajectory.steps[-1] if len(trajectory.steps) > 1 else None
+    if not isinstance(last, Message) or last.role != "assistant" or outcome.answer is None:
+        return trajectory
+    before, *parts = _FIELD.split(last.text)
+    names = {"completed", *field_names(plan.task).values()}
+    texts = [before, *(text for name, text in zip(parts[::2], parts[1::2], strict=True) if name not in names)]
+    rest = "\n".join(text.strip() for text in texts if text.strip())
+    return replace(trajectory, steps=(*trajectory.steps[:-1], Message(rest)) if rest else trajectory.steps[:-1])
+
+
+def rendered_calls(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
+    """Return what an agent called and what came back, without its own words, in at most about `limit` tokens.
+
+    None if it observed nothing, for a task of one turn, or if the program withholds trajectories.
+    """
+    if plan.task.rollout.one_turn or "trajectory" not in plan.optimize.sees:
+        return None
+    steps = outcome.trajectory.steps
+    if not any(isinstance(step, Observation) for step in steps):
+        return None
+    kept = tuple(step for step in steps if not isinstance(step, Message) or step.role == "user")
+    return render(replace(outcome.trajectory, steps=kept), limit)
 
 
 def rendered_steps(trajectory: Trajectory, limit: int | None) -> str:
     """Return a reply, or the steps of several turns with the signals in them, in at most about `limit` tokens."""
-    if len(trajectory.steps) <= 1:
+    if len(trajectory.steps) <= 1 and all(isinstance(step, Message) for step in trajectory.steps):
         return trim(trajectory.reply, limit)
     return "\n".join([render(trajectory, limit), *(f"[note] {signal}" for signal in signals(trajectory))])
 
@@ -164,6 +193,8 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
         last=recent_effects(state),
         first_decides=first_decides(engine.plan.skill, engine.plan.task),
         tools=text_lines(with_texts(engine.tools, state.incumbent)),
+        opens=engine.plan.skill.load == "on_demand",
+        lead="" if state.incumbent.rules else state.incumbent.lead,
     )
 
 
@@ -291,23 +322,42 @@ def near_successes(
     return list(chosen.values())[:count]
 
 
-def further_examples(engine: Engine, shown: Iterable[str], limit: int) -> list[Example]:
-    """Choose further training examples within `limit` tokens; none if gold is withheld.
+# Tokens of the calls in a further example.
+_CALLS = 300
 
-    They take turns by right answer, so that rare answers are included, in an order drawn by the seed.
+
+def looks_things_up(plan: Plan, measured: Iterable[Measured]) -> bool:
+    """Return whether rollouts show what an agent observed, without which an example shows little."""
+    return any(rendered_calls(plan, outcome, _CALLS) is not None for _, outcome in measured)
+
+
+def calls_on(engine: Engine, skills: Sequence[Document], example: Example) -> str | None:
+    """Return the calls on an example, under the first of the skills with which it was run."""
+    outcomes = (engine.rollouts.known(skill, example) for skill in skills)
+    outcome = next((each for each in outcomes if each is not None and each.measured), None)
+    return rendered_calls(engine.plan, outcome, _CALLS) if outcome is not None else None
+
+
+def further_examples(
+    engine: Engine, shown: Iterable[str], limit: int, calls: Callable[[Example], str | None] | None = None
+) -> list[Example]:
+    """Choose further training examples with a right answer within `limit` tokens; none if gold is withheld.
+
+    They take turns by right answer, so that rare answers are included, in an order drawn by the seed. With `calls`,
+    only those on which calls are known.
     """
     plan, there = engine.plan, set(shown)
-    if "gold" not in plan.optimize.sees:
-        return []
-    groups: dict[str | None, list[Example]] = {}
+    groups: dict[str, list[Example]] = {}
     for example in shuffled(engine.dataset.train, seed_for(plan.data.seed, "further examples")):
-        if example.id not in there:
-            groups.setdefault(visible_gold(plan, example), []).append(example)
+        gold = visible_gold(plan, example)
+        if example.id not in there and gold is not None and (calls is None or calls(example) is not None):
+            groups.setdefault(gold, []).append(example)
     turns = [each for turn in zip_longest(*groups.values()) for each in turn if each is not None]
     chosen: list[Example] = []
     left = limit
     for example in turns:
         texts = [*visible_inputs(example, plan.optimize.trajectory_limit).values(), visible_gold(plan, example) or ""]
+        texts += [calls(example) or ""] if calls is not None else []
         left -= sum(map(count_tokens, texts)) + _A_CASE
         if left < 0:
             break

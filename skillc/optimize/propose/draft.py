@@ -24,12 +24,14 @@ from skillc.optimize.gate.decide import Patch
 from skillc.optimize.propose.cases import (
     Measured,
     briefing,
+    calls_on,
     confusion,
     failures_of,
     first_sentences,
     further_examples,
     held_out,
     ids_by_tag,
+    looks_things_up,
     near_successes,
     successes_of,
     successful_reruns,
@@ -179,6 +181,7 @@ class _Writer:
         self._checks = near_successes(engine, self._seen, unseen, JUDGES // 2) if held else []
         self._mostly_right = len(rights) > len(failures)
         self._sections = writable_sections(engine, state.incumbent)
+        self._with_calls = looks_things_up(engine.plan, measured)
 
     async def write(self) -> SkillDraft | None:
         """Write a draft from the visible cases, None if the optimizer gave no valid one."""
@@ -188,7 +191,7 @@ class _Writer:
         hidden = [example.id for example, _ in (*self._held, *self._checks)]
         shown = [*self._seen, *self._right]
         beside = [*hidden, *(e.id for e, _ in shown), *self._state.counters.unexplained]
-        cases = self._by_answer(further_examples(self._engine, beside, FURTHER_LIMIT))
+        cases = self._further(beside, self._state.incumbent)
         request = DraftRequest(
             written=self._sections,
             wrong=wrong,
@@ -225,7 +228,7 @@ class _Writer:
         there = {example.id for example, _ in trial}
         cases = [example for example, _ in best.shown]
         beside = [*there, *(example.id for example in cases), *self._state.counters.unexplained]
-        cases = self._by_answer([*cases, *further_examples(engine, beside, FURTHER_LIMIT)])
+        cases = self._by_answer([*cases, *self._further(beside, best.text)])
         cases = cases if "gold" in plan.optimize.sees else []
         request = DraftRequest(
             written=self._sections,
@@ -268,6 +271,15 @@ class _Writer:
         plan = self._engine.plan
         return trajectory_views(plan, pairs, limit=plan.optimize.trajectory_limit, letter=letter, right=right)
 
+    def _further(self, shown: Sequence[str], skill: Document) -> list[Example]:
+        calls = (lambda example: self._calls(example, skill)) if self._with_calls else None
+        return self._by_answer(further_examples(self._engine, shown, FURTHER_LIMIT, calls))
+
+    def _calls(self, example: Example, skill: Document) -> str | None:
+        earlier = self._state.memory.met.get(example.id)
+        skills = [skill, self._state.incumbent, *([earlier] if earlier is not None else [])]
+        return calls_on(self._engine, skills, example)
+
     def _by_answer(self, examples: Sequence[Example]) -> list[Example]:
         """Group examples by right answer."""
         return sorted(examples, key=lambda example: visible_gold(self._engine.plan, example) or "")
@@ -278,9 +290,9 @@ class _Writer:
             outcome = self._engine.rollouts.known(skill, example)
             failed = is_failure(plan, outcome) if outcome is not None else None
             inputs = visible_inputs(example, plan.optimize.trajectory_limit)
-            views.append(
-                CaseView(tag, inputs, visible_gold(plan, example) or "", None if failed is None else not failed)
-            )
+            right = None if failed is None else not failed
+            calls = self._calls(example, skill) if self._with_calls else None
+            views.append(CaseView(tag, inputs, visible_gold(plan, example) or "", right, calls))
         return views
 
 

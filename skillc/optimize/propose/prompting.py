@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from pydantic import JsonValue
 
+from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of, is_agent
 from skillc.optimize.propose.replies import ProposedEdit
-from skillc.plan.schema import FieldPlan, TaskPlan
+from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan
 
 if TYPE_CHECKING:
     from skillc.optimize.engine import CandidateEffect
@@ -79,12 +81,18 @@ class TrajectoryView:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A training example with its right answer; `right` is None if the target was not run on it."""
+    """A training example with its right answer.
+
+    Attributes:
+        right: whether the target got it right; None if it was not run on it.
+        calls: of an agent, with what came back.
+    """
 
     tag: str
     inputs: Mapping[str, str]
     gold: str
     right: bool | None = None
+    calls: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ class EditView:
 
 @dataclass(frozen=True, slots=True)
 class PairView:
-    """One example with its answers under the epoch's first and last skill, and the feedback on the last.
+    """One example with its answers under the epoch's first and last skill, and calls and feedback of the last.
 
     None is what the program withholds.
     """
@@ -142,6 +150,7 @@ class PairView:
     after: str
     gold: str | None
     feedback: str | None
+    calls: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +177,8 @@ class Briefing:
         last: effects of the last candidates on training cases, the newest first, for reflections and drafts.
         first_decides: whether the target reads that the first of several fitting rules decides.
         tools: the texts of the tools of an agent and of their arguments, a line each.
+        lead: what is put above the first rules; empty if the skill shows it.
+        opens: whether the target opens the skill on demand, which is a step of a trajectory.
     """
 
     skill: str
@@ -179,6 +190,8 @@ class Briefing:
     last: Sequence[CandidateEffect] = ()
     first_decides: bool = False
     tools: Sequence[str] = ()
+    lead: str = ""
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,10 +320,12 @@ def _render(name: str, brief: Briefing, **values: Any) -> Messages:
     named = {
         "inputs": field_views(task.inputs),
         "outputs": field_views(task.outputs),
-        "rollout": task.rollout.kind,
+        "rollout": rollout_text(task.rollout),
     }
+    one_turn = task.rollout.one_turn
+    system = _template("system").render(first_decides=brief.first_decides, one_turn=one_turn, opens=brief.opens)
     return (
-        {"role": "system", "content": _template("system").render(first_decides=brief.first_decides).strip()},
+        {"role": "system", "content": system.strip()},
         _user(_template(name).render(**{**_values(brief), "task": named}, **values).strip()),
     )
 
@@ -331,6 +346,23 @@ def _user(content: str) -> Message:
 def field_views(fields: Sequence[FieldPlan]) -> list[dict[str, str]]:
     """Return inputs or outputs for a prompt."""
     return [{"name": f.name, "type": f.type.text, "about": f.about or ""} for f in fields]
+
+
+def rollout_text(rollout: RolloutPlan) -> str:
+    """Describe what the target does in one rollout."""
+    kind = rollout.kind
+
+    def limit(name: str) -> JsonValue:
+        default = ENVIRONMENT_DEFAULTS[name] if kind == "environment" else default_of("task", "rollout", name)
+        return rollout.settings.get(name, default)
+
+    if kind == "react":
+        return f"react (the target calls tools in at most {limit('turns')} turns, then answers)"
+    if kind == "environment":
+        return f"environment (the target acts in at most {limit('turns')} turns)"
+    if kind == "code":
+        return f"code (the target writes and runs Python in at most {limit('rounds')} rounds, then answers)"
+    return f"{kind} (an agent that works in a folder of files)" if is_agent(kind) else kind
 
 
 def _edit_json(view: EditView) -> str:

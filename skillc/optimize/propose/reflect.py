@@ -23,6 +23,7 @@ from skillc.optimize.propose.cases import (
     held_out,
     ids_by_tag,
     near_successes,
+    rendered_calls,
     successes_of,
     successful_reruns,
     trajectory_view,
@@ -279,7 +280,11 @@ def _views(engine: Engine, state: SearchState, tags: Mapping[str, str]) -> list[
     plan, by_id = engine.plan, {example.id: example for example in engine.dataset.train}
     known = {name: engine.rollouts.known(state.incumbent, by_id[name]) for name in tags}
     limit = plan.optimize.trajectory_limit
-    return [trajectory_view(plan, tags[n], by_id[n], o, limit=limit) for n, o in known.items() if o is not None]
+    return [
+        replace(trajectory_view(plan, tags[n], by_id[n], o, limit=limit), trajectory=rendered_calls(plan, o, limit))
+        for n, o in known.items()
+        if o is not None
+    ]
 
 
 def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:

@@ -19,6 +19,7 @@ from skillc.optimize.gate.decide import Patch, settle
 from skillc.optimize.gate.gate import goal_of, mean_json
 from skillc.optimize.propose.cases import (
     briefing,
+    rendered_calls,
     shorten,
     take_fitting,
     visible_answer,
@@ -165,6 +166,7 @@ def comparison_views(engine: Engine, compared: EpochComparison) -> list[PairView
                 after=visible_answer(plan, after, limit),
                 gold=visible_gold(plan, example),
                 feedback=visible_feedback(plan, after),
+                calls=rendered_calls(plan, after, limit),
             )
         )
     return views
@@ -194,7 +196,7 @@ async def meta_skill(
     engine: Engine, state: SearchState, decisions: Sequence[Mapping[str, JsonValue]], position: Position
 ) -> SearchState:
     """Update the memory of the optimizer, if the epoch had proposals."""
-    views = [view(record) for record in decisions]
+    views = [view(record, engine.plan.goal.name) for record in decisions]
     if not any(each.edits for each in views):
         return state
     engine.observer.stage("meta skill", 1)
@@ -208,22 +210,34 @@ async def meta_skill(
     return state if reply is None else state.with_memory(meta=trim(reply.memory.strip(), MEMORY_LIMIT))
 
 
-def view(record: Mapping[str, JsonValue]) -> DecisionView:
-    """Return a decision for a prompt: each proposed edit with its fate, or the draft."""
+def view(record: Mapping[str, JsonValue], goal: str) -> DecisionView:
+    """Return a decision for a prompt: each proposed edit with its fate, or the draft; and the goal before and after."""
     number = record["decision"]
     return DecisionView(
         step=number if isinstance(number, int) else 0,
         accepted=record["result"] == "accept",
         edits=_edits(record),
-        outcome=str(record.get("reason", record["result"])),
+        outcome=f"{record.get('reason', record['result'])}{_scores(record, goal)}",
     )
+
+
+def _scores(record: Mapping[str, JsonValue], goal: str) -> str:
+    """Describe the goal before and after, if both were measured on the same validation examples."""
+    found, known = record.get("goal"), record.get("evaluated")
+    if not (isinstance(found, Mapping) and known):
+        return ""
+    before, after = found.get("incumbent"), found.get("candidate")
+    if not (isinstance(before, str) and isinstance(after, str)):
+        return ""
+    return f"; {goal} was {float(before):.3g}, is {float(after):.3g} with it, on {known} validation examples"
 
 
 def _edits(record: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
     drafts = [each for each in objects_in(record.get("drafts")) if each.get("chosen")]
     if drafts:
-        text = "a draft of {tokens} tokens, cured {cured} of {of_failures} and broke {broke} of {of_rights}"
-        return [(text.format(**each), "") for each in drafts]
+        return [(_draft(each, revised=bool(record.get("revised"))), "") for each in drafts]
+    if record.get("guidance"):
+        return [(shorten(f"rewrite of {record.get('section')}: {record['guidance']}", _EDIT), "")]
     fates = objects_in(record.get("fates"))
     if fates:
         return [
@@ -232,6 +246,19 @@ def _edits(record: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
         ]
     rows = objects_in(record.get("suggestions") or record.get("edits"))
     return [(shorten(f"{each.get('op')}: {each.get('text') or each.get('rule')}", _EDIT), "") for each in rows]
+
+
+def _draft(trial: Mapping[str, JsonValue], *, revised: bool) -> str:
+    """Describe a draft with its trial on training cases, if it had one."""
+    counts = [("cured", "of_failures", "failures"), ("broke", "of_rights", "right cases")]
+    parts = [f"{verb} {trial[verb]} of {trial[of]} {what}" for verb, of, what in counts if trial[of]]
+    text = f"a draft of {trial['tokens']} tokens"
+    if not parts:
+        return text
+    return f"{text}; tried on cases that its author had not seen, it {' and '.join(parts)}{_BEFORE * revised}"
+
+
+_BEFORE = ", and was then revised"
 
 
 def _tokens(decision: DecisionView) -> int:
