@@ -22,6 +22,7 @@ from skillc.document.markdown import (
     topic_text,
 )
 from skillc.document.skill import Document, Rule, Section, new_id
+from skillc.document.tool_lines import name_problem
 from skillc.fences import describe_unclosed
 from skillc.text import listed
 
@@ -255,10 +256,12 @@ def _without(section: Section, rule: Rule) -> Section:
 
 
 def _check_limits(before: Document, after: Document) -> None:
-    """Refuse a section that grows over its limit. One that is over its limit may shrink."""
+    """Refuse a section that grows over its limit, or gives a tool a wrong name. One over its limit may shrink."""
     for old, new in zip(before.sections, after.sections, strict=True):
         if old is new:
             continue
+        if new.renames is not None and (problem := name_problem(new, new.renames)) is not None:
+            raise Refusal(problem)
         if new.characters is not None:
             size = len(new.body)
             if not new.rules:

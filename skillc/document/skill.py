@@ -49,6 +49,7 @@ class Section:
         characters: the most characters that the body may have.
         file: its file in the skill's folder, which SKILL.md links; None if its text is in SKILL.md.
         about: when to read its file.
+        renames: the tools that its lines may rename, as far as they are known; None if it may rename none.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Section:
     characters: int | None = None
     file: str | None = None
     about: str = ""
+    renames: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.mode != "trainable":

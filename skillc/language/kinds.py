@@ -396,6 +396,7 @@ _KINDS = (
             SettingKind("limit", (amount("tokens", low=1, whole=True),), "its limit of tokens"),
             SettingKind("file", (TEXT,), "its file in the skill's folder: `references/refunds.md`", unset="SKILL.md"),
             SettingKind("about", (TEXT,), "when to read its file; SKILL.md links the file with it"),
+            SettingKind("rename", (SWITCH,), "whether lines of the section `tools` may rename tools", default=False),
         ),
     ),
     Kind(

@@ -17,6 +17,7 @@ from skillc.artifacts.owner import own_code_digest, path_to
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused, marks, split_digest
 from skillc.document.skill import Document, digest
+from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.metrics.baselines import baseline_means
@@ -224,7 +225,7 @@ def open_run(
                 always_read=session.always_read(meter),
             )
             looks = looks_of(before.lock, candidate.lock)
-            initial = initial_skill(plan, job.planned.root)
+            initial = knowing_tools(initial_skill(plan, job.planned.root), session.tool_names)
             yield CompileRun(job, name, session, record, engine, initial, meter, looks, before, folder, info)
 
 

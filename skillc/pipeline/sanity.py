@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from skillc.data.dataset import Dataset
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
+from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.gates.functions import CONDITIONAL, is_claim_test
@@ -180,7 +181,8 @@ def check_sanity(
     tap = _CountingOptimizer(client, session.watch)
     rollouts = session.rollouts(Meter(plan, planned.root, estimated.dataset.places))
     engine = session.engine(sanity_data(estimated.dataset, plan.data.seed), rollouts, _NoReserve(), optimizer=tap)
-    trained = asyncio.run(_train(engine, session, initial_skill(plan, planned.root)))
+    initial = knowing_tools(initial_skill(plan, planned.root), session.tool_names)
+    trained = asyncio.run(_train(engine, session, initial))
     if client.lost is not None:
         raise client.lost
     return _found(trained, tap, session.watch, client.ledger.snapshot())

@@ -19,6 +19,7 @@ from skillc.conflict import refuse_unmerged
 from skillc.document.folder import read_linked, texts_in_one
 from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
+from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine, Position
@@ -110,6 +111,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         EndpointUnreachable: a model was unreachable before the skill was measured.
     """
     with open_run(job, observer, client, stop, start=skill) as run:
+        skill = knowing_tools(skill, run.session.tool_names)
         trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
         run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)

@@ -185,7 +185,8 @@ def initial_document(plan: Plan) -> Document:
 def _as_planned(section: Section, plan: SectionPlan | None) -> Section:
     if plan is None:
         return section
-    return replace(section, title=plan.title, file=plan.file, about=plan.about or "")
+    renames = () if plan.rename else None
+    return replace(section, title=plan.title, file=plan.file, about=plan.about or "", renames=renames)
 
 
 def initial_skill(plan: Plan, root: Path) -> Document:

@@ -194,7 +194,10 @@ def _section(section: Entity) -> SectionPlan:
     name, limit = section.name or "", count_of(section, "limit")
     file, about = text_of(section, "file"), " ".join((text_of(section, "about") or "").split()).rstrip(".:")
     title = _title(section)
-    return SectionPlan(name=name, mode=mode, text=text, limit=limit, title=title, file=file, about=about or None)
+    rename = True if value_of(section, "rename") is True else None
+    return SectionPlan(
+        name=name, mode=mode, text=text, limit=limit, title=title, file=file, about=about or None, rename=rename
+    )
 
 
 def _files(skill: Entity) -> str | None:

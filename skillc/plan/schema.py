@@ -119,10 +119,11 @@ class TaskPlan(Frozen):
 class SectionPlan(Frozen):
     """A section of the skill: its initial text, its limit in tokens, and its heading if other than its name.
 
-    `file` is its file in the skill's folder, and `about` when to read it; None for a section in SKILL.md.
+    `file` is its file in the skill's folder, and `about` when to read it; None for a section in SKILL.md. `rename` is
+    whether its lines may rename tools; None for sections that are not about tools.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"file", "about"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"file", "about", "rename"})
 
     name: str
     mode: Literal["frozen", "trainable", "slow"]
@@ -131,6 +132,7 @@ class SectionPlan(Frozen):
     title: str | None = None
     file: str | None = None
     about: str | None = None
+    rename: bool | None = None
 
 
 class SkillPlan(Frozen):
@@ -154,6 +156,11 @@ class SkillPlan(Frozen):
     beside: tuple[str, ...] = ()
     present: Literal["advice", "rules"] | None = default_of("skill", "present")
     files: str | None = None
+
+    @property
+    def renames_tools(self) -> bool:
+        """Whether its texts may rename the tools of the agent."""
+        return any(section.rename for section in self.sections)
 
 
 def artifact_name(name: str) -> str:

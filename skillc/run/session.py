@@ -232,6 +232,11 @@ class Session:
         """The tools of the task's agent."""
         return next((runner.tools for runner in self._runners), ())
 
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The names of the agent's tools in the program."""
+        return tuple(tool.name for tool in self.tools)
+
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
         """At the end, close the connections opened inside, and end what rollouts have started."""

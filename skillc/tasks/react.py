@@ -33,8 +33,8 @@ from skillc.redaction import Redactor
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, last_reply, rollout_kind
 from skillc.tasks.opening import Openings
 from skillc.tasks.predict import unreadable, values_of
-from skillc.tools.texts import with_texts
-from skillc.tools.tool import Tool, ToolFailed, ToolLimits, ToolServerDown, call_tool
+from skillc.text import listed
+from skillc.tools.tool import Tool, ToolFailed, ToolLimits, ToolServerDown, call_tool, with_texts
 from skillc.tools.toolbox import Toolbox, tools_source
 from skillc.trajectories.trajectory import Message, Observation, Outcome, Step, ToolCall, Trajectory
 
@@ -69,7 +69,7 @@ class ReactRollout(RolloutKind):
             "warn_on_type_mismatch": False,
             "track_usage": False,
         }
-        self._modules: OrderedDict[tuple[str | None, ...], SkillModule] = OrderedDict()
+        self._modules: OrderedDict[tuple[str | None, ...], tuple[SkillModule, tuple[Tool, ...]]] = OrderedDict()
 
     @classmethod
     def source(cls, plan: Plan, root: Path) -> str:
@@ -82,52 +82,52 @@ class ReactRollout(RolloutKind):
         Raises:
             RolloutFailed: a tool server is down.
         """
-        tools, offered = dict(self._toolbox.tools), self.site.offered(skill)
-        if offered:
-            tools[OPEN] = opening_tool(offered)
-        module = self._module(skill, tools)
+        offered = self.site.offered(skill)
+        opening = (opening_tool(offered),) if offered else ()
+        module, own = self._module(skill, opening)
         with dspy.context(**self._context):
-            episode = _Episode(module, tools, self._limits, self.site.plan, self._hide)
+            episode = _Episode(module, (*own, *opening), self._limits, self.site.plan, self._hide)
             return await episode.play(dict(example.inputs), self._turns)
 
     async def close(self) -> None:
         """As `RolloutKind.close`."""
         await self._toolbox.close()
 
-    def _module(self, skill: Skill | None, every: Mapping[str, Tool]) -> SkillModule:
-        text, opening = self.site.read_at_once(skill), [every[OPEN]] if OPEN in every else []
+    def _module(self, skill: Skill | None, opening: Sequence[Tool]) -> tuple[SkillModule, tuple[Tool, ...]]:
+        """Return the agent of a skill, and the program's tools with the names and texts that it reads."""
+        plan, text = self.site.plan, self.site.read_at_once(skill)
         # Texts of tools are part of a skill, also of one that is not read at once.
         key = (text, skill.text if skill is not None else "", *(tool.about for tool in opening))
-        module = self._modules.get(key)
-        if module is None:
-            task = as_read(self.site.plan.task)
-            own = with_texts(self.tools, skill.document if skill is not None else None)
+        made = self._modules.get(key)
+        if made is None:
+            task, document = as_read(plan.task), skill.document if skill is not None else None
+            own = with_texts(self.tools, document, renames=plan.skill.renames_tools)
             tools = [dspy_tool(tool) for tool in (*own, *opening)]
             module = SkillModule(
                 task,
-                self.site.plan.skill.name,
+                plan.skill.name,
                 instructions(task, text),
                 root=self.site.root,
                 by_reference=True,
                 predictor=lambda signature: dspy.ReAct(signature, tools=tools, max_iters=self._turns),
             )
-            self._modules[key] = module
+            made = self._modules[key] = (module, own)
             if len(self._modules) > _MODULES_KEPT:
                 self._modules.popitem(last=False)
         self._modules.move_to_end(key)
-        return module
+        return made
 
 
 class _Episode:
     """One rollout: the steps so far, and the trajectory as the model reads it."""
 
     def __init__(
-        self, module: SkillModule, tools: Mapping[str, Tool], limits: ToolLimits, plan: Plan, hide: Redactor
+        self, module: SkillModule, tools: Sequence[Tool], limits: ToolLimits, plan: Plan, hide: Redactor
     ) -> None:
         self._module = module
         self._hide = hide
         self._agent = module.answer
-        self._tools = tools
+        self._tools = {tool.name: tool for tool in tools}
         self._limits = limits
         self._plan = plan
         self._steps: list[Step] = []
@@ -139,7 +139,7 @@ class _Episode:
         try:
             while turns < most and not finished:
                 turns += 1
-                finished = await self._act(turns - 1, await self._ask(self._agent.react, inputs))
+                finished = await self._act(turns - 1, await self._choose(inputs))
             answer = await self._ask(self._agent.extract, inputs)
         except AdapterParseError as raised:
             if find_failure(raised) is not None:
@@ -164,17 +164,29 @@ class _Episode:
         if name == FINISH:
             seen = Observation("Completed.")
         else:
-            try:
-                seen = await call_tool(self._tools[name], arguments, self._limits, self._hide)
-            except ToolServerDown as problem:
-                raise RolloutFailed("tool", self._hide.message(str(problem))) from problem
-            seen = Observation(well_formed(seen.text), seen.failed)
-            self._steps += [ToolCall(name, arguments), seen]
+            call, seen = await called(self._tools, name, arguments, self._limits, self._hide)
+            self._steps += [call, seen]
         self._seen[f"thought_{turn}"] = chosen.next_thought
         self._seen[f"tool_name_{turn}"] = name
         self._seen[f"tool_args_{turn}"] = chosen.next_tool_args
         self._seen[f"observation_{turn}"] = seen.text
         return bool(name == FINISH)
+
+    async def _choose(self, inputs: Mapping[str, Any]) -> dspy.Prediction:
+        """Ask for the next call; that of a renamed tool by its name in the program is read, so that it can fail."""
+        try:
+            return await self._ask(self._agent.react, inputs)
+        except AdapterParseError as raised:
+            if find_failure(raised) is not None:
+                raise
+            named = raised.signature.with_updated_fields("next_tool_name", type_=str)
+            try:
+                read = dspy.ChatAdapter().parse(named, raised.lm_response)
+            except AdapterParseError:
+                raise raised from None
+            if read["next_tool_name"] not in {tool.original for tool in self._tools.values() if tool.original}:
+                raise
+            return dspy.Prediction(**read)
 
     async def _ask(self, predictor: Any, inputs: Mapping[str, Any]) -> dspy.Prediction:
         """Call the model; like `dspy.ReAct`, leave out the first turns of a trajectory that is too long for it."""
@@ -191,6 +203,26 @@ class _Episode:
                 for key in list(seen)[:_KEYS_A_TURN]:
                     del seen[key]
         raise _TooLong
+
+
+async def called(
+    tools: Mapping[str, Tool], name: str, arguments: JsonObject, limits: ToolLimits, hide: Redactor
+) -> tuple[ToolCall, Observation]:
+    """Call a tool by the name that the agent used; one that does not exist is a failed call.
+
+    Raises:
+        RolloutFailed: its server is down.
+    """
+    tool = tools.get(name)
+    if tool is None:
+        known = listed([*tools, FINISH], "and")
+        return ToolCall("", arguments, name), Observation(f"error: there is no tool `{name}`, but {known}", failed=True)
+    try:
+        seen = await call_tool(tool, arguments, limits, hide)
+    except ToolServerDown as problem:
+        raise RolloutFailed("tool", hide.message(str(problem))) from problem
+    call = ToolCall(tool.program_name, arguments, tool.name if tool.original else "")
+    return call, Observation(well_formed(seen.text), seen.failed)
 
 
 class _TooLong(Exception):  # noqa: N818

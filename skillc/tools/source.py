@@ -1,13 +1,15 @@
-"""What `check` says of the functions among an agent's tools, from their source text: none of it is run."""
+"""What `check` finds in an agent's tools: their functions, from the source text, and the names that a skill gives."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
+from skillc.document.skill import Mode, Section
+from skillc.document.tool_lines import SECTION, name_problem
 from skillc.errors import SkillcError
-from skillc.language.checked import Checked, Invocation, Items, Setting, Word
+from skillc.language.checked import Checked, Entity, Invocation, Items, Setting, Word
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
 from skillc.tools.docstrings import read_docstring
@@ -29,9 +31,9 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
     """
     task = next((entity for entity in checked.entities if entity.kind == "task"), None)
     rollout = task.settings.get("rollout") if task is not None else None
-    if rollout is None or not isinstance(rollout.value, Word) or rollout.value.text != "react":
-        return
-    setting = rollout.block.get("tools")
+    agent = rollout if rollout is not None and rollout.value == Word("react") else None
+    setting = agent.block.get("tools") if agent is not None else None
+    yield from _renamed(checked, setting)
     if setting is None or not isinstance(setting.value, Items):
         return
     seen: dict[str, str] = {}
@@ -48,6 +50,36 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
         seen[tool] = name
         for message, hint in _problems(name, read):
             yield Diagnostic("SK223", message, label, hint=hint)
+
+
+def _renamed(checked: Checked, tools: Setting | None) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the names that sections give to tools."""
+    items = tools.value.items if tools is not None and isinstance(tools.value, Items) else ()
+    functions = [each for each in items if isinstance(each, Invocation) and each.function == "python"]
+    names = [str(each.arguments[0]).rpartition(":")[2] for each in functions]
+    skills = (entity for entity in checked.entities if entity.kind == "skill")
+    for section in (child for skill in skills for child in skill.children if child.kind == "section"):
+        setting = section.settings.get("rename")
+        if setting is None or setting.value is not True:
+            continue
+        label = Label(setting.source, setting.span)
+        if not items:
+            message, hint = "the program has no tools to rename", "declare them: `rollout = react { tools = [...] }`"
+            yield Diagnostic("SK225", message, label, hint=hint)
+        elif section.name != SECTION:
+            message = f"the section `{section.name}` cannot rename tools, only the section `{SECTION}`"
+            yield Diagnostic("SK225", message, label, hint=f"move `rename = on` to `trainable section {SECTION}`")
+        else:
+            # Only a run knows the tools of servers.
+            problem = _wrong_name(section, names if len(functions) == len(items) else ())
+            if problem is not None:
+                yield Diagnostic("SK225", problem, label, hint="correct the line with the arrow")
+
+
+def _wrong_name(section: Entity, names: Sequence[str]) -> str | None:
+    text = section.value if isinstance(section.value, str) else ""
+    mode: Mode = "trainable" if "trainable" in section.words else "frozen"
+    return name_problem(Section(SECTION, mode, text), names)
 
 
 def _place(setting: Setting, name: str, *, again: bool) -> Span:

@@ -1,14 +1,16 @@
-"""A tool of an agent, and one call of it within limits of time and length."""
+"""A tool of an agent, the texts that a skill has for it, and one call of it within limits of time and length."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from skillc.document.skill import Document
+from skillc.document.tool_lines import SECTION, new_names, tool_lines
 from skillc.json_values import JsonObject
 from skillc.redaction import NOTHING, Redactor
 from skillc.trajectories.trajectory import Observation
@@ -31,6 +33,7 @@ class Tool:
             the agent.
         origin: where it comes from, for messages: `python("shop:find_order")`.
         function: `module:function` of a Python function, else empty.
+        original: its name in the program, where a skill has renamed it; else empty.
     """
 
     name: str
@@ -40,6 +43,12 @@ class Tool:
     call: Callable[[JsonObject, float], Awaitable[str]]
     origin: str = ""
     function: str = ""
+    original: str = ""
+
+    @property
+    def program_name(self) -> str:
+        """Its name in the program, by which metrics and gates know it."""
+        return self.original or self.name
 
 
 class ToolFailed(Exception):  # noqa: N818
@@ -98,3 +107,45 @@ def shortened(text: str, tokens: int) -> str:
 def as_result(value: Any) -> str:
     """Return what a function returned as text: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(to_jsonable_python(value, fallback=str), ensure_ascii=False)
+
+
+# ---- texts of a skill -----------------------------------------------------------------------------
+
+
+def with_texts(tools: Sequence[Tool], document: Document | None, *, renames: bool = False) -> tuple[Tool, ...]:
+    """Return tools with the texts that a skill has for them; lines about anything else are advice like other rules.
+
+    With `renames`, also with the names.
+    """
+    section = document.section(SECTION) if document is not None else None
+    found = {tool.name: tool for tool in tools}
+    names = new_names(section, found) if renames else {}
+    program = {**{name: name for name in found}, **{new: old for old, new in names.items()}}
+    for line in tool_lines(section):
+        if not line.text or (line.name is not None and not renames):
+            continue
+        owner, _, argument = line.tool.rpartition(".")
+        if line.tool in program:
+            name = program[line.tool]
+            found[name] = replace(found[name], about=line.text)
+        elif owner in program and argument in found[program[owner]].arguments:
+            arguments = found[program[owner]].arguments
+            found[program[owner]] = replace(
+                found[program[owner]],
+                arguments={**arguments, argument: {**arguments[argument], "description": line.text}},
+            )
+    return tuple(
+        replace(tool, name=names[name], original=name) if name in names else tool for name, tool in found.items()
+    )
+
+
+def text_lines(tools: Sequence[Tool]) -> list[str]:
+    """Return the names and texts of tools and of their arguments, in the form of the section's lines."""
+    lines = []
+    for tool in tools:
+        if tool.original:
+            lines.append(f"{tool.original} -> {tool.name}")
+        lines.append(f"{tool.name}: {' '.join(tool.about.split())}")
+        for name, schema in tool.arguments.items():
+            lines.append(f"{tool.name}.{name}: {' '.join(str(schema.get('description', '')).split())}".rstrip())
+    return lines

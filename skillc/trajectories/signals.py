@@ -44,7 +44,7 @@ def _failures(trajectory: Trajectory) -> Iterable[str]:
     tool = ""
     for step in trajectory.steps:
         if isinstance(step, ToolCall):
-            tool = step.tool
+            tool = step.shown
             calls[tool] += 1
         elif isinstance(step, Observation) and step.failed:
             failed[tool] += 1
@@ -62,7 +62,7 @@ def _repeats(trajectory: Trajectory) -> Iterable[str]:
         run = run + 1 if call == last else 1
         last = call
         if run >= _REPEATS:
-            found[call.tool] = max(run, found.get(call.tool, 0))
+            found[call.shown] = max(run, found.get(call.shown, 0))
     for tool, number in found.items():
         yield f"`{tool}` was called {number} times in a row with the same arguments"
 
@@ -71,7 +71,7 @@ def _searches(trajectory: Trajectory, forbidden: Sequence[str]) -> Iterable[str]
     """Yield each forbidden name that stands in the arguments of a call."""
     for name in forbidden:
         pattern = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
-        tools = {call.tool for call in trajectory.calls() if pattern.search(str(call.arguments))}
+        tools = {call.shown for call in trajectory.calls() if pattern.search(str(call.arguments))}
         for tool in sorted(tools):
             yield f"`{tool}` was asked for `{name}`, where the answers are published"
 

@@ -26,10 +26,21 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool, an action in an environment, or a command."""
+    """A call of a tool, an action in an environment, or a command.
+
+    Attributes:
+        tool: its name in the program; empty if there is no tool that the agent could have called so.
+        name: the name that the agent used, where it differs.
+    """
 
     tool: str
     arguments: JsonObject = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The name that the agent used, with that of the program where it differs."""
+        return f"{self.name} ({self.tool})" if self.name and self.tool else self.name or self.tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,8 @@ def one_turn(reply: str, answer: JsonObject | None = None, **more: Any) -> Traje
 
 
 def _values(step: Step) -> list[Any]:
-    return [getattr(step, name) for name in step.__dataclass_fields__]
+    values = [getattr(step, name) for name in step.__dataclass_fields__]
+    return values[:-1] if isinstance(step, ToolCall) and not step.name else values
 
 
 # ---- as an optimizer reads it ----------------------------------------------------------------------
@@ -146,8 +158,9 @@ def _text(step: Step) -> str:
     match step:
         case Message(text, role):
             return text if role == "assistant" else f"[user] {text}"
-        case ToolCall(tool, arguments):
-            return f"[call] {tool} {json.dumps(arguments, ensure_ascii=False)}" if arguments else f"[call] {tool}"
+        case ToolCall(_, arguments):
+            written = f" {json.dumps(arguments, ensure_ascii=False)}" if arguments else ""
+            return f"[call] {step.shown}{written}"
         case Observation(text, failed):
             return f"[{'error' if failed else 'result'}] {text}"
         case FileChange(path, change, text):
@@ -193,8 +206,8 @@ def redacted(trajectory: Trajectory, hide: Callable[[str], str]) -> Trajectory:
 
 def _redacted(step: Step, hide: Callable[[str], str]) -> Step:
     match step:
-        case ToolCall(tool, arguments):
-            return ToolCall(hide(tool), redact_value(arguments, hide))
+        case ToolCall(tool, arguments, name):
+            return ToolCall(hide(tool), redact_value(arguments, hide), hide(name))
         case FileChange(path, change, text):
             return FileChange(hide(path), change, hide(text) if text is not None else None)
         case _:

@@ -3,8 +3,7 @@
 from skillc.document.skill import document_of
 from skillc.optimize.propose.prompting import Briefing, ReflectRequest, reflect_messages
 from skillc.plan.schema import TaskPlan
-from skillc.tools.texts import text_lines, with_texts
-from skillc.tools.tool import Tool
+from skillc.tools.tool import Tool, text_lines, with_texts
 
 
 async def call(arguments, seconds):

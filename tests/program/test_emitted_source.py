@@ -16,7 +16,8 @@ from skillc.artifact_paths import ArtifactPaths, module_name
 from skillc.document.skill import document_of
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, RolloutPlan, SkillPlan, TaskPlan, TypePlan
-from skillc.program.artifact import artifact_files, check_folder, literal, module_source, write_artifact
+from skillc.program.artifact import artifact_files, check_folder, write_artifact
+from skillc.program.emitted import literal, module_source
 from skillc.program.inputs import target_inputs
 from skillc.program.names import as_read, class_name, field_names
 

@@ -14,6 +14,12 @@ _FIND = '''def find(title: str) -> str:
 '''
 
 
+def _renaming(line: str) -> str:
+    """The small program with an agent whose skill renames its tool."""
+    section = f'trainable section tools = "- {line}" {{ rename = on }}'
+    return _with_tools('python("library:find")').replace("trainable section rules", section)
+
+
 def _with_tools(tools: str) -> str:
     """The small program with an agent that has tools."""
     return program().replace(
@@ -202,5 +208,16 @@ CODES: tuple[Code, ...] = (
         _with_tools('python("library:find"), python("archive:find")'),
         _with_tools('python("library:find"), python("archive:find_old")'),
         files={"library.py": _FIND, "archive.py": f"{_FIND}\n\n{_FIND.replace('find', 'find_old')}"},
+    ),
+    Code(
+        225,
+        "name that a tool cannot have",
+        "With `rename = on`, a line `find -> look_up` of the section `tools` gives a tool another name for the agent. "
+        "It has letters, digits, `_` and `-`, at most 64 in all, as providers require, and no other tool has it, in "
+        "the program or for the agent. Only a task with `rollout = react { tools = [...] }` has tools to rename. "
+        "Edits that break the rule are refused before any rollout.",
+        _renaming("find -> look up"),
+        _renaming("find -> look_up"),
+        files={"library.py": _FIND},
     ),
 )

@@ -28,7 +28,7 @@ from skillc.optimize.schedule import batches
 from skillc.outcomes import Example
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan, TaskPlan
-from skillc.tools.texts import text_lines, with_texts
+from skillc.tools.tool import text_lines, with_texts
 
 _PROMPTS = Path(__file__).parent / "prompts"
 
@@ -52,7 +52,7 @@ async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodR
             trajectories=views,
             best=best,
             first_decides=first,
-            tools=text_lines(with_texts(engine.tools, initial)),
+            tools=text_lines(with_texts(engine.tools, initial, renames=engine.plan.skill.renames_tools)),
         )
         reply = await engine.optimizer.ask(OneShotReply, messages, stage=PROPOSE, sample=(1, 1, 0))
     except BudgetReached as cap:

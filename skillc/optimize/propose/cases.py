@@ -24,7 +24,7 @@ from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan
 from skillc.program.names import field_names
 from skillc.tokens import count_tokens, trim
-from skillc.tools.texts import text_lines, with_texts
+from skillc.tools.tool import text_lines, with_texts
 from skillc.trajectories.signals import signals
 from skillc.trajectories.trajectory import Message, Observation, Trajectory, render
 
@@ -192,9 +192,10 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
         knowledge=engine.plan.optimize.knowledge,
         last=recent_effects(state),
         first_decides=first_decides(engine.plan.skill, engine.plan.task),
-        tools=text_lines(with_texts(engine.tools, state.incumbent)),
         opens=engine.plan.skill.load == "on_demand",
         lead="" if state.incumbent.rules else state.incumbent.lead,
+        tools=text_lines(with_texts(engine.tools, state.incumbent, renames=engine.plan.skill.renames_tools)),
+        renames_tools=engine.plan.skill.renames_tools,
     )
 
 

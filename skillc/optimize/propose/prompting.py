@@ -179,6 +179,7 @@ class Briefing:
         tools: the texts of the tools of an agent and of their arguments, a line each.
         lead: what is put above the first rules; empty if the skill shows it.
         opens: whether the target opens the skill on demand, which is a step of a trajectory.
+        renames_tools: whether the section `tools` may rename them.
     """
 
     skill: str
@@ -192,6 +193,7 @@ class Briefing:
     tools: Sequence[str] = ()
     lead: str = ""
     opens: bool = False
+    renames_tools: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,11 @@ def _changed_section(old: SectionPlan, new: SectionPlan, labels: Collection[str]
         if one != other:
             place = Anchor("section", new.name, setting)
             yield Change("skill", f"{name}: {setting}", render_value(one), render_value(other), place)
+    if old.rename != new.rename:
+        place = Anchor("section", new.name, "rename")
+        bearing = "looser" if new.rename else "stricter"
+        before, after = (render_value(bool(each.rename)) for each in (old, new))
+        yield Change("skill", f"{name}: rename", before, after, place, stated=bearing)
     if old.text != new.text:
         rule, message = "frozen-changed", f"the text of the frozen section `{new.name}` changed"
         lines = _diff(old.text, new.text, labels)
