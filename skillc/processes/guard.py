@@ -3,7 +3,7 @@
 Guards do the latter: small processes that hold one end of a pipe from skillc. They run this file as a script, so it
 imports only the standard library.
 
-    python -I -S guard.py watch MARK            ends the registered commands when the pipe closes
+    python -I -S guard.py watch MARK            ends the registered commands when the pipe closes, and runs others
     python -I -S guard.py run GRACE COMMAND...  runs one server, and ends it on request or when the pipe closes
 
 The processes of a command are those of its session and group, and on Linux those with its mark in their environment,
@@ -15,6 +15,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.util
+import json
 import os
 import secrets
 import select
@@ -23,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MARK = "SKILLC_COMMAND"
 SECRETS = "SKILLC_SECRETS"
@@ -33,6 +34,7 @@ GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
 _STUBBORN = 5.0
+_COMMAND_SECONDS = 60.0
 _LONGEST_LINE = 2**20
 _DEAD = frozenset("ZXx")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -120,13 +122,15 @@ class Guard:
         self._count = 0
         self._owner = os.getpid()
         self._watched: dict[int, str] = {}
+        self._at_end: dict[str, str] = {}
 
     def mark(self) -> str:
         """Return a mark for one command, after that of a skillc that runs this one; start the guard if needed."""
         with self._lock:
             if self._owner != os.getpid():
                 # After a fork the commands are the parent's.
-                self._owner, self._process, self._token, self._watched = os.getpid(), None, secrets.token_hex(8), {}
+                self._owner, self._process, self._token = os.getpid(), None, secrets.token_hex(8)
+                self._watched, self._at_end = {}, {}
             self._count += 1
             self._send([])
             return f"{os.environ.get(MARK, '')}{self._token}.{self._count};"
@@ -143,9 +147,22 @@ class Guard:
             if self._watched.pop(group, None) is not None:
                 self._send([f"-{group}"])
 
+    def at_end(self, key: str, words: Sequence[str]) -> None:
+        """Run a command when this process has ended: it ends what no signal from here reaches, such as a container."""
+        with self._lock:
+            self._at_end[key] = json.dumps([key, *words])
+            self._send([f"!{self._at_end[key]}"])
+
+    def not_at_end(self, key: str) -> None:
+        """Take back `at_end`."""
+        with self._lock:
+            if self._at_end.pop(key, None) is not None:
+                self._send([f"~{key}"])
+
     def _send(self, lines: list[str]) -> None:
         if self._process is None or self._process.poll() is not None:
-            self._process, lines = self._start(), [f"+{group}" for group in self._watched]
+            lines = [*(f"+{group}" for group in self._watched), *(f"!{each}" for each in self._at_end.values())]
+            self._process = self._start()
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.write("".join(f"{line}\n" for line in lines).encode())
@@ -178,10 +195,14 @@ GUARD = Guard()
 
 
 def _watch_commands(mark: str) -> None:
-    """Read `+GROUP` and `-GROUP` until the pipe closes, then end the groups that are left and what carries the mark."""
+    """Read `+GROUP`, `-GROUP`, `![KEY, COMMAND...]` and `~KEY` until the pipe closes.
+
+    Then run the commands that are left, and end the groups that are left and what carries the mark.
+    """
     for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     parent, groups, rest = os.getppid(), set[int](), b""
+    at_end: dict[str, list[str]] = {}
     while True:
         # A fork of the parent may keep the pipe open.
         if not select.select([0], [], [], 1.0)[0]:
@@ -193,9 +214,34 @@ def _watch_commands(mark: str) -> None:
             break
         *lines, rest = (rest + received).split(b"\n")
         for line in lines:
-            (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+            match line[:1]:
+                case b"!":
+                    key, *words = json.loads(line[1:])
+                    at_end[key] = words
+                case b"~":
+                    at_end.pop(line[1:].decode(), None)
+                case sign:
+                    (groups.add if sign == b"+" else groups.discard)(int(line[1:]))
+    _run_all(at_end.values())
     for step in ending(groups, mark):
         time.sleep(step)
+    # A group may have started something meanwhile.
+    _run_all(at_end.values())
+
+
+def _run_all(commands: Iterable[Sequence[str]]) -> None:
+    """Run commands side by side."""
+    running = []
+    for words in commands:
+        with contextlib.suppress(OSError):
+            running.append(
+                subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            )
+    for process in running:
+        try:
+            process.wait(_COMMAND_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
 
 
 def _run_server(grace: float, command: list[str]) -> int:

@@ -11,17 +11,20 @@ import csv
 import io
 import math
 import os
+import re
 import shutil
 import subprocess
+import sys
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from skillc.processes.command import CommandResult
+from skillc.processes.command import CommandResult, End
 from skillc.processes.command import run as run_command
+from skillc.processes.guard import GUARD
 from skillc.sandbox.monitor import monitor_of
 from skillc.sandbox.policy import WORK, Policy
 
@@ -30,9 +33,13 @@ ENGINES: tuple[Engine, ...] = get_args(Engine)
 
 _TEMPORARY = 256 * 2**20
 _KILLED = 137
+# What Podman lowers its own limit to. Of a container the engine counts the processes.
+_PROCESSES = 2**15
 _CLIENT_SECONDS = 60.0
 # Start and end of a container, beside the time of its command.
 _AROUND_SECONDS = 30.0
+# Clocks of this machine and of the engine's may differ.
+_STALE_SECONDS = 300.0
 # Variables by which a client finds its engine, its configuration and its images.
 _OF_CLIENT = (
     *("PATH", "HOME", "USER", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS"),
@@ -40,6 +47,18 @@ _OF_CLIENT = (
     *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"),
     *("CONTAINER_HOST", "CONTAINER_CONNECTION", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"),
 )
+LABEL = "skillc"
+"""The label of containers; their names contain when they are certainly of no use any more."""
+
+# Ends the command when its time is over, and reports on standard error, after the name of the container, whether memory
+# was the cause: some engines do not know. `timeout` itself cannot be the first process: it would leave zombies, and in
+# images with BusyBox the command would be the first one, which no signal of the container ends.
+_TIMED = """timeout -s KILL "$@"; status=$?
+if [ $status = 137 ]; then
+  echo "$0" >&2; cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control >&2 2>/dev/null
+fi
+exit $status"""
+_OUT_OF_MEMORY = re.compile(rb"^oom_kill [1-9]", re.M)
 _PROBE = """
 echo written > probe &&
 { cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max 2>/dev/null ||
@@ -61,14 +80,16 @@ def command_line(
         stdin: whether the command has a standard input.
     """
     limits = policy.limits
-    options = ["--name", name, "--pull", "never", "--network", "none", "--read-only", "--log-driver", "none"]
-    options += ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--hostname", "sandbox"]
-    options += ["--user", _user(engine)]
+    options = ["--name", name, "--label", LABEL, "--pull", "never", "--network", "none", "--read-only"]
+    options += ["--log-driver", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"]
+    # Where there are labels of SELinux, the files of this machine have none that a container may read.
+    options += ["--security-opt", "label=disable", "--hostname", "sandbox", "--user", _user(engine)]
     # Without swap, or it would be added to the memory.
     options += ["--memory", str(limits.memory), "--memory-swap", str(limits.memory)]
     options += ["--pids-limit", str(limits.processes)]
     options += ["--ulimit", f"fsize={limits.file_size}:{limits.file_size}", "--ulimit", "core=0:0"]
-    options += ["--tmpfs", f"/tmp:rw,size={min(_TEMPORARY, limits.disk)},mode=1777"]
+    options += [word for each in _inherited(engine) for word in ("--ulimit", each)]
+    options += ["--tmpfs", f"/tmp:rw,exec,size={min(_TEMPORARY, limits.disk)},mode=1777"]
     for mount in policy.mounts:
         options += ["--mount", _mounted(mount.source, mount.target or str(mount.source), writable=mount.writable)]
     options += ["--mount", _mounted(policy.folder, WORK, writable=True), "--workdir", WORK]
@@ -77,8 +98,21 @@ def command_line(
         options += ["--env", variable if variable not in _OF_CLIENT else f"{variable}={value}"]
     options += ["--interactive"] if stdin else []
     # A container outlives a client that is killed, at most by this time.
-    ended = ["-s", "KILL", str(math.ceil(limits.time))]
-    return [engine, "run", *options, "--entrypoint", "timeout", policy.image, *ended, *command]
+    timed = ["-c", _TIMED, name, str(math.ceil(limits.time))]
+    return [engine, "run", *options, "--entrypoint", "sh", policy.image, *timed, *command]
+
+
+def _inherited(engine: Engine) -> Iterator[str]:
+    """Yield limits of this process: Podman may ask for more, which it does not get inside another container."""
+    if engine == "podman" and sys.platform != "win32":
+        import resource
+
+        most = {"nofile": (resource.RLIMIT_NOFILE, 2**20), "nproc": (resource.RLIMIT_NPROC, _PROCESSES)}
+        for name, (number, ceiling) in most.items():
+            soft, hard = (
+                ceiling if each == resource.RLIM_INFINITY else min(each, ceiling) for each in resource.getrlimit(number)
+            )
+            yield f"{name}={soft}:{hard}"
 
 
 def _mounted(source: Path, target: str, *, writable: bool) -> str:
@@ -110,22 +144,38 @@ def problem_of_engine(engine: Engine, policy: Policy) -> str | None:
         return f"`{engine}` is not installed"
     info = _ask(engine, "info")
     if info.returncode:
-        return _last_line(info)
+        return last_line(info)
     if _ask(engine, "image", "inspect", policy.image).returncode:
         return f"the image `{policy.image}` is not on this machine; run `{engine} pull {policy.image}`"
-    name = _new_name()
-    try:
-        line = command_line(engine, policy, ["sh", "-c", _PROBE], name=name, variables={}, stdin=False)
-        done = _ask(*line)
-    finally:
-        _ask(*_removal(engine, name))
+    remove_stale(engine)
+    done = ask_in_container(engine, policy, ["sh", "-c", _PROBE])
     if done.returncode:
-        return _last_line(done)
+        return last_line(done)
     if not (policy.folder / "probe").is_file():
         return "what a container writes into its work folder does not arrive"
     if done.stdout.split() != [str(policy.limits.memory), str(policy.limits.processes)]:
         return "it ignores limits on memory and processes; it needs control groups of version 2"
     return None
+
+
+def ask_in_container(engine: Engine, policy: Policy, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run a short command of an image without variables, and return what it printed."""
+    name = _new_name(policy)
+    try:
+        return _ask(*command_line(engine, policy, command, name=name, variables={}, stdin=False))
+    finally:
+        _ask(*_removal(engine, name))
+
+
+def remove_stale(engine: Engine) -> None:
+    """Remove containers that a killed skillc left; those whose time is not over may belong to another one."""
+    asked = ["ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}"]
+    names = _ask(engine, *asked).stdout.split()
+    for name in names:
+        prefix, _, rest = name.partition("-")
+        until = rest.partition("-")[0]
+        if prefix == LABEL and until.isdigit() and int(until) < time.time():
+            _ask(*_removal(engine, name))
 
 
 async def run_in_container(
@@ -136,7 +186,9 @@ async def run_in_container(
     Raises:
         OSError: it cannot be started.
     """
-    name, begun = _new_name(), time.monotonic()
+    name, begun = _new_name(policy), time.monotonic()
+    removal = _removal(engine, name)
+    GUARD.at_end(name, removal)
     passed_on = {variable: value for variable, value in environment.items() if variable not in _OF_CLIENT}
     try:
         result = await run_command(
@@ -153,7 +205,7 @@ async def run_in_container(
             return result
         return await _explained(engine, name, result, time.monotonic() - begun >= policy.limits.time)
     finally:
-        await asyncio.shield(_client(policy.folder, *_removal(engine, name)))
+        await asyncio.shield(_removed(name, removal))
 
 
 async def _explained(engine: Engine, name: str, result: CommandResult, late: bool) -> CommandResult:
@@ -164,10 +216,18 @@ async def _explained(engine: Engine, name: str, result: CommandResult, late: boo
     if state.status or status not in ("exited", "stopped"):
         said = result.stderr.decode(errors="replace").strip().splitlines()
         raise OSError(said[-1] if said else f"`{engine} run` ended with status {result.status}")
-    if result.status == _KILLED and (out_of_memory == "true" or late):
-        why: Literal["memory", "timeout"] = "memory" if out_of_memory == "true" else "timeout"
-        return CommandResult(why, result.status, result.stdout, result.stderr)
-    return result
+    stderr, _, events = result.stderr.partition(name.encode() + b"\n")
+    why: End = "ended"
+    if result.status == _KILLED and (out_of_memory == "true" or _OUT_OF_MEMORY.search(events)):
+        why = "memory"
+    elif result.status == _KILLED and late:
+        why = "timeout"
+    return CommandResult(why, result.status, result.stdout, stderr)
+
+
+async def _removed(name: str, removal: Sequence[str]) -> None:
+    await _client(Path("/"), *removal)
+    GUARD.not_at_end(name)
 
 
 async def _client(folder: Path, *words: str) -> CommandResult:
@@ -201,10 +261,12 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in _OF_CLIENT if name in os.environ}
 
 
-def _new_name() -> str:
-    return f"skillc-{uuid.uuid4().hex}"
+def _new_name(policy: Policy) -> str:
+    until = time.time() + policy.limits.time + _AROUND_SECONDS + _STALE_SECONDS
+    return f"{LABEL}-{math.ceil(until)}-{uuid.uuid4().hex}"
 
 
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    """Return what a client reported last, or its status."""
     lines = [line for line in done.stderr.strip().splitlines() if line.strip() and "--help" not in line]
     return lines[-1].removeprefix(f"{done.args[0]}: ") if lines else f"status {done.returncode}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import socket
 import subprocess
 import sys
 import tempfile
@@ -17,8 +18,9 @@ from skillc.errors import SkillcError
 from skillc.processes.command import CommandResult
 from skillc.processes.command import run as run_command
 from skillc.sandbox import bubblewrap
-from skillc.sandbox.container import ENGINES, problem_of_engine, run_in_container
+from skillc.sandbox.container import ENGINES, Engine, ask_in_container, last_line, problem_of_engine, run_in_container
 from skillc.sandbox.hosts import gateway, loopback_ports, proxy_environment, proxy_port
+from skillc.sandbox.interpreter import Interpreter, interpreter_at
 from skillc.sandbox.monitor import monitor_of
 from skillc.sandbox.policy import IMAGE, MAPPED, WORK, Kind, Mount, Policy
 
@@ -31,19 +33,20 @@ _PROBE_SECONDS = 20
 _INSIDE = "/run/skillc"
 
 
-def choose(declared: Kind | None = None, image: str = IMAGE) -> Kind:
+def choose(declared: Kind | None = None, image: str = IMAGE, *, hosts: bool = False) -> Kind:
     """Return the declared sandbox, or the best one that works on this machine. A declared one is never replaced.
 
     Args:
         declared: None for any that needs no engine.
         image: that of a container.
+        hosts: whether commands must reach named hosts.
 
     Raises:
         SkillcError: it does not work here, or none does.
     """
     if declared == "unsafe":
         return declared
-    problems = {kind: problem_of(kind, image) for kind in ([declared] if declared else CHOSEN)}
+    problems = {kind: problem_of(kind, image, hosts) for kind in ([declared] if declared else CHOSEN)}
     found = next((kind for kind, problem in problems.items() if problem is None), None)
     if found is None:
         if declared is not None:
@@ -62,8 +65,14 @@ def _fix(kind: Kind) -> str:
 
 
 @cache
-def problem_of(kind: Kind, image: str = IMAGE) -> str | None:
-    """Run a program in a sandbox and return why it does not work here, None if it does."""
+def problem_of(kind: Kind, image: str = IMAGE, hosts: bool = False) -> str | None:
+    """Run a program in a sandbox and return why it does not work here, None if it does.
+
+    Args:
+        kind: a sandbox.
+        image: that of a container.
+        hosts: whether a container must reach named hosts; the other sandboxes do.
+    """
     if kind == "bubblewrap" and not bubblewrap.is_installed():
         return "`bwrap` or `prlimit` is not installed"
     if kind == "landlock" and importlib.util.find_spec("sandlock") is None:
@@ -71,7 +80,7 @@ def problem_of(kind: Kind, image: str = IMAGE) -> str | None:
     with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
         policy = Policy(Path(folder).resolve(), image=image)
         if kind in ENGINES:
-            return problem_of_engine(kind, policy)
+            return problem_of_engine(kind, policy) or (_problem_of_hosts(kind, policy) if hosts else None)
         line = _command_line(kind, policy, ["/usr/bin/env", "true"])
         try:
             done = subprocess.run(line, cwd=folder, capture_output=True, timeout=_PROBE_SECONDS, check=False)
@@ -81,6 +90,21 @@ def problem_of(kind: Kind, image: str = IMAGE) -> str | None:
         return None
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"status {done.returncode}"
+
+
+def _problem_of_hosts(engine: Engine, policy: Policy) -> str | None:
+    """Connect a container to a socket of this machine, and return why that fails, None if it does not."""
+    why = "a container does not reach named hosts here"
+    try:
+        interpreter = interpreter_at(_INSIDE)
+    except (OSError, subprocess.SubprocessError) as problem:
+        return f"{why}: {problem}"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(policy.folder / "hosts"))
+        server.listen()
+        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{WORK}/hosts')"
+        done = ask_in_container(engine, replace(policy, mounts=interpreter.mounts), [*interpreter.command, "-c", code])
+    return f"{why}: {last_line(done)}" if done.returncode else None
 
 
 def work_folder(kind: Kind, policy: Policy) -> str:
@@ -105,13 +129,10 @@ async def run(
 
     Raises:
         OSError: it cannot be started.
-        ValueError: a container would have to reach hosts.
     """
-    if kind in ENGINES and policy.hosts:
-        raise ValueError(f"a container of `{kind}` has no network")
-    if kind in ENGINES:
-        return await run_in_container(kind, policy, command, environment=environment, stdin=stdin)
     async with _reaching_hosts(kind, policy, command, environment) as (policy, command, environment):
+        if kind in ENGINES:
+            return await run_in_container(kind, policy, command, environment=environment, stdin=stdin)
         result = await run_command(
             _command_line(kind, policy, command),
             folder=policy.folder,
@@ -134,23 +155,30 @@ async def _reaching_hosts(
     kind: Kind, policy: Policy, command: Sequence[str], environment: Mapping[str, str]
 ) -> AsyncIterator[tuple[Policy, Sequence[str], Mapping[str, str]]]:
     """Give a command in a namespace without a network the addresses of its policy."""
-    if kind != "bubblewrap" or not policy.hosts:
+    if kind not in MAPPED or not policy.hosts:
         yield policy, command, environment
         return
-    interpreter = Path(sys.executable).resolve()
-    async with gateway(policy.hosts) as socket:
+    interpreter = interpreter_at(_INSIDE) if kind in ENGINES else _interpreter()
+    async with gateway(policy.hosts) as path:
         mounts = (
+            *interpreter.mounts,
             Mount(Path(__file__).with_name("forward.py"), f"{_INSIDE}/forward.py"),
-            Mount(socket, f"{_INSIDE}/hosts", writable=True),
-            *([] if interpreter.is_relative_to("/usr") else [Mount(Path(sys.base_prefix).resolve())]),
+            Mount(path, f"{_INSIDE}/hosts", writable=True),
         )
-        start = [str(interpreter), "-I", "-S", f"{_INSIDE}/forward.py", f"{_INSIDE}/hosts"]
+        start = [*interpreter.command, f"{_INSIDE}/forward.py", f"{_INSIDE}/hosts"]
         ports = ",".join(map(str, loopback_ports(policy.hosts)))
         yield (
             replace(policy, mounts=(*policy.mounts, *mounts)),
             [*start, str(proxy_port(policy.hosts)), ports, *command],
             {**environment, **proxy_environment(policy.hosts)},
         )
+
+
+def _interpreter() -> Interpreter:
+    """Return skillc's own Python for a sandbox with the programs of this machine."""
+    program = Path(sys.executable).resolve()
+    mounts = () if program.is_relative_to("/usr") else (Mount(Path(sys.base_prefix).resolve()),)
+    return Interpreter(mounts, (str(program), "-I", "-S"))
 
 
 def _command_line(kind: Kind, policy: Policy, command: Sequence[str]) -> list[str]:

@@ -111,14 +111,9 @@ class CodeRollout(RolloutKind):
         super().__init__(site)
         self.settings = CodeSettings.of(site.settings)
         self.declared = self.settings.sandbox
-        self.sandbox = choose(self.declared.kind, self.declared.image)
+        self.sandbox = choose(self.declared.kind, self.declared.image, hosts=bool(self.settings.hosts))
         if self.sandbox == "unsafe":
             site.note("`rollout = code` runs without a sandbox: the code of a model can read and change all your files")
-        if self.sandbox in ENGINES and self.settings.hosts:
-            raise SkillcError(
-                f"a container of `{self.sandbox}` has no network, and `hosts` is declared",
-                hint="remove `hosts`, or declare `sandbox = bubblewrap`",
-            )
         self._python, self._reads = self._find()
         # Programs at once: more would only take each other's time, which is limited.
         self._running = asyncio.Semaphore(max(2, os.cpu_count() or 1))

@@ -17,7 +17,7 @@ NAME = Path(__file__).name
 WITH_VALUE = {
     *("--name", "--pull", "--network", "--log-driver", "--cap-drop", "--security-opt", "--hostname", "--user"),
     *("--memory", "--memory-swap", "--pids-limit", "--ulimit", "--tmpfs", "--mount", "--workdir", "--env"),
-    "--entrypoint",
+    *("--entrypoint", "--label"),
 }
 ALONE = {"--read-only", "--interactive"}
 
@@ -32,6 +32,8 @@ def main(words):
             print({"docker": "[name=rootless]", "podman": "true"}[NAME] if STATE["rootless"] else "[]")
         case ["image", "inspect", image]:
             return 0 if image in STATE["images"] else refuse(f"No such image: {image}", 1)
+        case ["ps", "--all", "--filter", "label=skillc", "--format", "{{.Names}}"]:
+            print(*STATE.get("left", ()), sep="\n")
         case ["run", *rest]:
             return run(rest)
         case ["inspect", "--type", "container", "--format", _, name]:
@@ -77,7 +79,7 @@ def run(words):
             variable, is_set, text = value.partition("=")
             environment[variable] = text if is_set else os.environ[variable]
     program = [given["--entrypoint"], *command]
-    if any("cgroup" in word for word in program):
+    if any("> probe" in word for word in program):
         if not STATE.get("remote"):
             (Path(folders["/sandbox"]) / "probe").touch()
         print(*([given["--memory"], given["--pids-limit"]] if STATE["limits"] else ["max", "max"]), sep="\n")

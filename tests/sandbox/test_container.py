@@ -1,4 +1,4 @@
-"""Containers, with an engine that a program plays; one test runs in a real one where a machine has it."""
+"""Containers, with an engine that a program plays; `make test-containers` runs them in real ones."""
 
 import asyncio
 import json
@@ -68,12 +68,12 @@ def test_the_command_line_gives_a_container_nothing_but_its_folder_and_its_limit
     for option, value in {
         "--network": ["none"],
         "--cap-drop": ["ALL"],
-        "--security-opt": ["no-new-privileges"],
+        "--security-opt": ["no-new-privileges", "label=disable"],
+        "--label": ["skillc"],
         "--pull": ["never"],
         "--memory": ["300000000"],
         "--memory-swap": ["300000000"],
         "--pids-limit": ["20"],
-        "--ulimit": ["fsize=1000000:1000000", "core=0:0"],
         "--user": ["0:0"],
         "--workdir": [WORK],
         "--env": ["KEY", "HOME=/home/agent"],
@@ -84,9 +84,23 @@ def test_the_command_line_gives_a_container_nothing_but_its_folder_and_its_limit
         ],
     }.items():
         assert values(words, option) == value, option
+    assert values(words, "--ulimit")[:2] == ["fsize=1000000:1000000", "core=0:0"]
     assert "--read-only" in words
     assert "secret" not in " ".join(words)
-    assert words[-6:] == ["own/image:2", "-s", "KILL", "30", "python3", "x.py"]
+    assert words[-7:-5] == ["own/image:2", "-c"]
+    assert words[-5].startswith('timeout -s KILL "$@"')
+    assert words[-4:] == ["n", "30", "python3", "x.py"]
+
+
+def test_limits_that_podman_would_raise_are_those_of_this_process(engine, work, monkeypatch):
+    import resource
+
+    limits = {resource.RLIMIT_NOFILE: (1024, 20_000), resource.RLIMIT_NPROC: (resource.RLIM_INFINITY,) * 2}
+    monkeypatch.setattr(resource, "getrlimit", limits.get)
+    words = command_line(engine.name, Policy(work), ["true"], name="n", variables={}, stdin=False)
+    assert values(words, "--ulimit")[2:] == (
+        ["nofile=1024:20000", "nproc=32768:32768"] if engine.name == "podman" else []
+    )
 
 
 def test_with_the_rights_of_root_outside_the_user_inside_is_the_own(engine, work):
@@ -132,6 +146,24 @@ def test_limits_that_the_engine_enforces_are_told_apart(engine, work):
     assert shell(engine, Policy(work, limits=Limits(time=0.4)), "sleep 60").why == "timeout"
 
 
+def test_the_kernel_s_count_of_kills_for_memory_is_read_and_not_shown(engine, work):
+    """The kernel's counts are printed in the place of the engine's script."""
+    program = engine.folder / "timeout"
+    program.write_text("#!/bin/sh\necho own >&2; kill -9 $$\n")
+    program.chmod(0o755)
+    counts = work / "counts"
+    cat = engine.folder / "cat"
+    cat.write_text(f"#!/bin/sh\n/bin/cat {counts}\n")
+    cat.chmod(0o755)
+    for kills, why in ((0, "ended"), (2, "memory")):
+        counts.write_text(f"max 7\noom 3\noom_kill {kills}\noom_group_kill 0\n")
+        result = shell(engine, Policy(work, limits=LIMITS), "true")
+        assert (result.why, result.status) == (why, 137)
+        assert b"own" in result.stderr
+        assert b"oom" not in result.stderr
+        assert b"skillc-" not in result.stderr
+
+
 def test_a_cancelled_run_removes_its_container(engine, work):
     async def scenario():
         task = asyncio.ensure_future(run(engine.name, Policy(work), ["sleep", "60"], environment={}))
@@ -174,15 +206,35 @@ def test_an_engine_that_is_not_installed_is_named_and_never_chosen_by_itself(mon
     problem_of.cache_clear()
     assert problem_of("podman") == "`podman` is not installed"
     with pytest.raises(SkillcError, match="no sandbox works") as refused:
-        monkeypatch.setattr("skillc.sandbox.run.problem_of", lambda kind, image: "no")
+        monkeypatch.setattr("skillc.sandbox.run.problem_of", lambda *_: "no")
         choose()
     assert "docker" not in str(refused.value)
 
 
-def test_a_container_has_no_hosts(engine, work):
+def test_a_container_is_connected_to_named_hosts_by_skillc_s_own_interpreter(engine, work):
+    """The played engine has the files of this machine, so the forwarder is the real one."""
     assert work_folder(engine.name, Policy(work)) == WORK
-    with pytest.raises(ValueError, match="no network"):
-        shell(engine, Policy(work, hosts=("localhost:80",)), "true")
+    shell(engine, Policy(work, hosts=("localhost:4711",), limits=LIMITS), "true", {"KEY": "k"})
+    (started,) = engine.asked()
+    words = started["words"]
+    assert values(words, "--network") == ["none"]
+    mounts = [dict(part.partition("=")[::2] for part in each.split(",")) for each in values(words, "--mount")]
+    inside = {each["target"]: each for each in mounts}
+    assert "readonly" in inside["/run/skillc/python/bin/python3"]
+    assert "readonly" in inside["/run/skillc/forward.py"]
+    assert inside["/run/skillc/hosts"]["source"].endswith("/hosts")
+    assert {"KEY", "HTTPS_PROXY", "no_proxy"} <= set(values(words, "--env"))
+    forward = words.index("/run/skillc/forward.py")
+    assert words[forward + 1 :] == ["/run/skillc/hosts", "3128", "4711", "sh", "-c", "true"]
+
+
+def test_the_start_removes_what_a_killed_skillc_left_and_nothing_else(engine):
+    old, own = "skillc-1700000000-ab", f"skillc-{int(time.time()) + 600}-cd"
+    engine.play(left=[old, own, "skillc-web", "skillc"])
+    assert problem_of(engine.name) is None
+    removed = [each["words"][-1] for each in engine.asked("rm")]
+    assert old in removed
+    assert not {own, "skillc-web", "skillc"} & set(removed)
 
 
 def test_the_real_client_accepts_the_options(work):

@@ -1,4 +1,7 @@
-"""What code in a sandbox cannot do: each attack is tried in each sandbox that works on this machine."""
+"""What code in a sandbox cannot do: each attack is tried in each sandbox that works on this machine.
+
+`make test-containers` tries them in containers.
+"""
 
 import asyncio
 import os
@@ -16,9 +19,10 @@ import pytest
 
 from skillc.errors import SkillcError
 from skillc.sandbox import run as sandboxes
+from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import gateway
 from skillc.sandbox.monitor import used_disk
-from skillc.sandbox.policy import WORK, Limits, Mount, Policy
+from skillc.sandbox.policy import MAPPED, WORK, Limits, Mount, Policy
 from skillc.sandbox.run import choose, problem_of, run, work_folder
 
 SECRET = "planted-4711"
@@ -48,11 +52,21 @@ def work(tmp_path):
 
 
 PYTHON = tuple(Mount(Path(prefix)) for prefix in {sys.prefix, sys.base_prefix} if not prefix.startswith("/usr"))
+# Of a container; `make test-containers` makes one.
+IMAGE = os.environ.get("SKILLC_TEST_IMAGE", "skillc-test")
+
+
+def policy_of(kind, work, mounts=(), hosts=(), limits=LIMITS):
+    return Policy(work, (*mounts, *(() if kind in ENGINES else PYTHON)), hosts, limits, IMAGE)
+
+
+def python_of(kind):
+    return ["python3" if kind in ENGINES else os.path.realpath(sys.executable), "-I", "-S", "-c"]
 
 
 def python(kind, work, code, *arguments, limits=LIMITS, mounts=(), hosts=(), **environment):
-    policy = Policy(work, (*PYTHON, *mounts), hosts, limits)
-    command = [os.path.realpath(sys.executable), "-I", "-S", "-c", textwrap.dedent(code), *map(str, arguments)]
+    command = [*python_of(kind), textwrap.dedent(code), *map(str, arguments)]
+    policy = policy_of(kind, work, mounts, hosts, limits)
     return asyncio.run(run(kind, policy, command, environment={"PATH": "/usr/bin:/bin", **environment}))
 
 
@@ -65,10 +79,8 @@ def test_a_command_runs_in_its_folder_and_what_it_writes_there_stays(kind, work)
 
 def test_standard_input_and_the_given_variables_arrive_and_no_others(kind, work, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    policy = Policy(work, PYTHON, limits=LIMITS)
-    code = "import os, sys; print(sys.stdin.read(), dict(os.environ))"
-    command = [os.path.realpath(sys.executable), "-I", "-S", "-c", code]
-    result = asyncio.run(run(kind, policy, command, environment={"GIVEN": "1"}, stdin=b"asked"))
+    command = [*python_of(kind), "import os, sys; print(sys.stdin.read(), dict(os.environ))"]
+    result = asyncio.run(run(kind, policy_of(kind, work), command, environment={"GIVEN": "1"}, stdin=b"asked"))
     assert b"asked" in result.stdout
     assert b"'GIVEN': '1'" in result.stdout
     assert SECRET.encode() not in result.stdout
@@ -219,8 +231,8 @@ def test_the_disk_cannot_be_filled_with_empty_files(kind, work):
 
 
 def test_one_file_cannot_grow_past_its_limit(kind, work):
-    if kind != "bubblewrap":
-        pytest.skip("only with prlimit")
+    if kind == "landlock":
+        pytest.skip("it has no such limit")
     python(kind, work, "open('big', 'wb').write(b'x' * (40 * 2**20))")
     assert (work / "big").stat().st_size <= LIMITS.file_size
 
@@ -258,12 +270,12 @@ def test_a_command_does_not_outlive_the_process_that_started_it(kind, work):
             "if os.fork() == 0: os.setsid()\\n"
             "while True: open(str(os.getpid()), 'w').write(str(time.time())); time.sleep(0.02)"
         )
-        kind, work, python, *mounts = sys.argv[1:]
-        policy = Policy(Path(work), tuple(Mount(Path(each)) for each in mounts))
+        kind, image, work, python, *mounts = sys.argv[1:]
+        policy = Policy(Path(work), tuple(Mount(Path(each)) for each in mounts), image=image)
         asyncio.run(run(kind, policy, [python, "-I", "-S", "-c", inside], environment={"PATH": "/usr/bin:/bin"}))
     """
-    mounts = [str(mount.source) for mount in PYTHON]
-    words = [sys.executable, "-c", textwrap.dedent(code), kind, str(work), os.path.realpath(sys.executable), *mounts]
+    mounts = [str(mount.source) for mount in policy_of(kind, work).mounts]
+    words = [sys.executable, "-c", textwrap.dedent(code), kind, IMAGE, str(work), python_of(kind)[0], *mounts]
     with subprocess.Popen(words) as parent:
         wait_for(lambda: len(list(work.iterdir())) == 2)
         parent.kill()
@@ -326,7 +338,7 @@ def test_nothing_is_written_through_links_or_over_what_is_mounted(kind, outside,
 def test_a_writable_mount_is_written_and_keeps_its_place(kind, outside, work):
     home = outside / "home"
     home.mkdir()
-    target = "/home/agent" if kind == "bubblewrap" else str(home)
+    target = "/home/agent" if kind in MAPPED else str(home)
     result = python(
         kind, work, "import sys; open(sys.argv[1] + '/x', 'w').write('1')", target, mounts=(Mount(home, target, True),)
     )
@@ -348,7 +360,8 @@ def test_output_without_end_is_cut(kind, work):
 
 
 def test_the_best_sandbox_is_chosen_and_a_missing_one_is_refused_with_the_fix(monkeypatch):
-    monkeypatch.setattr(sandboxes, "problem_of", {"bubblewrap": "no `bwrap`", "landlock": None}.get)
+    problems = {"bubblewrap": "no `bwrap`", "landlock": None}
+    monkeypatch.setattr(sandboxes, "problem_of", lambda kind, *_: problems[kind])
     assert choose() == "landlock"
     with pytest.raises(SkillcError, match="the sandbox `bubblewrap` does not work here: no `bwrap`") as refused:
         choose("bubblewrap")
