@@ -49,8 +49,8 @@ class Folder:
 
     def __init__(self, path: Path, *, reuse: bool = False) -> None:
         self.path = path
-        self.known = {call.prompt: call.reply for call in calls_in(path)} if reuse else {}
         path.mkdir(parents=True, exist_ok=True)
+        self.known = {call.prompt: call.reply for call in calls_in(path)} if reuse else {}
         self._lock = threading.Lock()
         self._orphans: dict[str, deque[int]] = defaultdict(deque)
         self._last = 0

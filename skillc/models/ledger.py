@@ -340,8 +340,8 @@ class ClosingReserve:
     """The expected spending of the final test of two skills: the plan's estimate, corrected by the baseline's spending.
 
     If the baseline took more than its own estimate (the provider counts other tokens than the plan, attempts were
-    retried), the test is assumed to exceed its estimate in the same proportion. The reservation of one largest call is
-    added: a call is sent only if its worst case fits, and so is the last one.
+    retried, an agent took more turns), the test is assumed to exceed its estimate in the same proportion. The
+    reservation of one largest call is added: a call is sent only if its worst case fits, and so is the last one.
     """
 
     def __init__(self, ledger: Ledger, bounds: Bounds) -> None:
@@ -363,11 +363,12 @@ class ClosingReserve:
         self._ledger.open_reserve()
 
     def _amount(self, account: Account) -> Spending:
-        calls = _baseline_of(self._ledger.charged).calls
-        taken, share = _baseline_of(account), Fraction(calls, max(1, self._baseline.calls))
+        calls, expected = _baseline_of(self._ledger.charged).calls, max(1, self._baseline.calls)
+        # Fewer calls than expected are a part of the baseline; more are rollouts of more turns than expected.
+        taken, share = _baseline_of(account), min(Fraction(1), Fraction(calls, expected))
         tokens = self._test.tokens * _excess(taken.prompt + taken.completion, self._baseline.tokens * share)
         return Spending(
-            calls=math.ceil(self._test.calls * _excess(taken.calls, calls)),
+            calls=math.ceil(self._test.calls * _excess(taken.calls, min(calls, expected))),
             tokens=math.ceil(tokens) + self._held.tokens,
             cost=math.ceil(_nano(self._test) * _excess(taken.cost, _nano(self._baseline) * share) + _nano(self._held)),
         )

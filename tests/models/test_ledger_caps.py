@@ -3,18 +3,21 @@ from __future__ import annotations
 import asyncio
 import random
 from fractions import Fraction
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_plans import model, plan_of, reply
 from thorough import example_count
 
+from skillc.budget.bounds import Bounds
+from skillc.budget.spend import Spend
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
-from skillc.models.ledger import Account, Caps, Spending
+from skillc.models.ledger import Account, Caps, ClosingReserve, Ledger, Spending
 from skillc.plan.schema import PricePlan
 
 SIZES = st.lists(st.tuples(st.integers(0, 300), st.integers(0, 40)), min_size=1, max_size=30)
@@ -151,3 +154,25 @@ def test_the_snapshot_is_json_by_role_and_stage() -> None:
         }
     ]
     assert books["stopped"] is None
+
+
+def reserved(expected: int, taken: int, tokens: int) -> Spending:
+    """What is set aside for a test that is estimated at twice its baseline of so many calls of 100 tokens."""
+    stages = [
+        SimpleNamespace(name=name, bound=SimpleNamespace(estimate=Spend(calls, 80 * calls, 20 * calls, Fraction(0))))
+        for name, calls in (("baseline", expected), ("final test", 2 * expected))
+    ]
+    ledger = Ledger(BudgetPlan(calls=1000))
+    for _ in range(taken):
+        for account in (ledger.charged, ledger.paid):
+            account.settle(("target", "baseline"), Spending(), Usage(prompt=tokens - 20, completion=20), 0)
+    ClosingReserve(ledger, cast(Bounds, SimpleNamespace(stages=stages, held={}))).set_aside()
+    return ledger.charged._aside
+
+
+def test_the_reserve_for_the_test_grows_with_the_turns_and_tokens_that_the_baseline_took() -> None:
+    assert reserved(expected=40, taken=40, tokens=100)[:2] == (80, 8_000)
+    assert reserved(expected=40, taken=60, tokens=100)[:2] == (120, 12_000)
+    assert reserved(expected=40, taken=60, tokens=200)[:2] == (120, 24_000)
+    # A baseline that is cut short says nothing about turns.
+    assert reserved(expected=40, taken=20, tokens=200)[:2] == (80, 16_000)
