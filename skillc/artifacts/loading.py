@@ -74,6 +74,28 @@ def program_in(place: Path) -> Path:
     return found[0]
 
 
+def program_and_skill(path: Path, usage: str) -> tuple[Path, Path | None]:
+    """Return the program at a path, and the skill's folder if the path is one, or the SKILL.md in it.
+
+    `usage` is the command for a skill whose program is unknown; `{}` in it is the folder.
+
+    Raises:
+        SkillcError: it is a skill whose lock names no program, or a folder without a program.
+    """
+    from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+    from skillc.artifacts.owner import program_of
+    from skillc.plan.lock import read_lock
+
+    folder = path.parent if path.name == SKILL_FILE else path
+    if not (folder / SKILL_FILE).is_file():
+        return program_in(path), None
+    paths = ArtifactPaths.of_folder(folder)
+    program = program_of(paths, read_lock(paths.lock)) if paths.lock.exists() else None
+    if program is None:
+        raise SkillcError(f"`{path}` names no program, which has its examples", hint=usage.format(folder))
+    return program, folder
+
+
 def load_program(path: Path) -> LoadedProgram:
     """Load a program's plan, and its compiled skill in `skills` beside it.
 

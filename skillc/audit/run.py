@@ -12,8 +12,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
-from skillc.artifacts.loading import program_in
-from skillc.artifacts.owner import check_owner, program_of
+from skillc.artifacts.loading import program_and_skill
+from skillc.artifacts.owner import check_owner
 from skillc.audit.reading import Reading, SkillParts
 from skillc.conflict import check_merged
 from skillc.data.dataset import load
@@ -103,14 +103,7 @@ def audited(path: Path) -> tuple[Path, Path | None]:
     Raises:
         SkillcError: it is a skill whose program is unknown, or contains no program.
     """
-    if not (path / SKILL_FILE).is_file():
-        return program_in(path), None
-    paths = ArtifactPaths.of_folder(path)
-    program = program_of(paths, read_lock(paths.lock)) if paths.lock.exists() else None
-    if program is None:
-        hint = f"name the program and the folder: `skillc audit PROGRAM --skill {path}`"
-        raise SkillcError(f"`{path}` names no program, whose examples an audit runs", hint=hint)
-    return program, path
+    return program_and_skill(path, "name the program and the folder: `skillc audit PROGRAM --skill {}`")
 
 
 def skill_of(planned: Planned, folder: Path | None) -> Document:

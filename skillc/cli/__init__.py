@@ -30,6 +30,7 @@ VERBS = {
     "resolve": "resolve a merge conflict in a compiled skill",
     "audit": "list the files of a skill that fresh rollouts never open",
     "eval": "score skills on a split, with one model or several",
+    "recheck": "find which rules of a compiled skill still pay, with a newer or another model",
     "serve": "start the model servers that a program declares",
     "doctor": "report what a compile lacks, and the command that fixes it",
     "cache": "manage cached model replies",
@@ -46,6 +47,7 @@ _MODULES = {
     "runs": ("compile", "tidy", "eval", "serve"),
     "skills": ("install", "history", "diff", "breaking", "resolve"),
     "audits": ("audit",),
+    "rechecks": ("recheck",),
     "cache": ("cache",),
     "pages": ("explain", "std", "completion", "lsp"),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,9 @@ from skillc.cli.arguments import ANY_VERDICT, RunOptions
 from skillc.cli.output import show_diagnostics
 from skillc.errors import SkillcError
 from skillc.evaluate.job import EvalJob
+from skillc.evaluate.recheck.job import RecheckJob
+from skillc.evaluate.recheck.report import preview_lines as recheck_preview
+from skillc.evaluate.recheck.run import Recheck, recheck
 from skillc.evaluate.report import preview_lines
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.frontend import Estimated, Planned, ProgramError, check_folders, estimate, plan_file
@@ -119,6 +123,23 @@ def run_sanity(planned: Planned, estimated: Estimated, options: RunOptions) -> S
 
 def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
     """Print the upper bound of the cost, and score skills with progress on the console."""
+    with _open_measuring("eval", planned, job, preview_lines(job), options) as (progress, client, stop):
+        return evaluate(job, progress, client, stop)
+
+
+def run_recheck(planned: Planned, job: RecheckJob, options: RunOptions) -> Recheck:
+    """Print the upper bound of the cost, and measure a compiled skill and its rules with progress on the console."""
+    with _open_measuring("recheck", planned, job, recheck_preview(job), options) as (progress, client, stop):
+        if options.fresh:
+            client.bind_store(None, f"recheck {time.time_ns()}")
+        return recheck(job, progress, client, stop)
+
+
+@contextmanager
+def _open_measuring(
+    verb: str, planned: Planned, job: EvalJob | RecheckJob, preview: Sequence[str], options: RunOptions
+) -> Iterator[tuple[Progress, Client, Stop]]:
+    """Open the run of a verb that measures skills and writes none; print its notes and its preview first."""
     home, plan = planned.root / ".skillc", job.plan
     try:
         make_home(home)
@@ -126,13 +147,13 @@ def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
     check_folders(planned.checked, plan, planned.root)
     facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
-    run = _open_run("eval", plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
+    run = _open_run(verb, plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
     with run as (progress, client, stop):
         for note in job.notes:
             progress.note(note)
-        for line in preview_lines(job) if not (options.quiet or options.json_lines) else ():
+        for line in preview if not (options.quiet or options.json_lines) else ():
             status_console().print(Text(line), soft_wrap=True)
-        return evaluate(job, progress, client, stop)
+        yield progress, client, stop
 
 
 @contextmanager

@@ -157,27 +157,27 @@ def bound_of(
     return whole
 
 
-def check_caps(plan: Plan, bound: SpendBound) -> None:
-    """Refuse an evaluation that cannot be completed under the caps.
+def check_caps(plan: Plan, bound: SpendBound, fewer: str = "fewer models or skills") -> None:
+    """Refuse an evaluation that cannot be completed under the caps; `fewer` is what else would help.
 
     Raises:
         SkillcError: with a sufficient setting.
     """
     least, about, budget = bound.least, bound.estimate, plan.budget
     if budget.calls is not None and least.calls > budget.calls:
-        raise _too_little("calls", f"{least.calls:,}", f"{budget.calls:,}", str(least.calls))
+        raise _too_little("calls", f"{least.calls:,}", f"{budget.calls:,}", str(least.calls), fewer)
     if budget.tokens is not None and least.tokens > budget.tokens:
         takes, enough = f"about {units.tokens(about.tokens)}", units.rounded_up(about.tokens)
-        raise _too_little("tokens", takes, units.tokens(budget.tokens), str(enough))
+        raise _too_little("tokens", takes, units.tokens(budget.tokens), str(enough), fewer)
     if budget.cost is not None and least.cost is not None and least.cost > budget.cost:
         takes, cents = f"about {units.dollars(about.cost)}", units.cents_up(about.cost or least.cost)
-        raise _too_little("cost", takes, units.dollars(budget.cost), cents)
+        raise _too_little("cost", takes, units.dollars(budget.cost), cents, fewer)
 
 
-def _too_little(name: str, takes: str, allowed: str, enough: str) -> SkillcError:
+def _too_little(name: str, takes: str, allowed: str, enough: str, fewer: str) -> SkillcError:
     return SkillcError(
         f"the budget cannot pay for this evaluation: it takes {takes} {name}, and {allowed} are allowed",
-        hint=f"use `--set budget.{name}={enough}`, or fewer models or skills",
+        hint=f"use `--set budget.{name}={enough}`, or {fewer}",
     )
 
 
@@ -291,7 +291,10 @@ def _looks(
         return {}
     return {
         (model.role, arm.name): LookLock(
-            run=_run(as_target(program, model), root, dataset), initial=reference.digest, best=arm.digest, test=test
+            run=compile_run(as_target(program, model), root, dataset),
+            initial=reference.digest,
+            best=arm.digest,
+            test=test,
         )
         for model in models
         for arm in sorted(arms.each, key=lambda arm: arm.skill is None)
@@ -299,7 +302,7 @@ def _looks(
     }
 
 
-def _run(plan: Plan, root: Path, dataset: Dataset) -> str:
+def compile_run(plan: Plan, root: Path, dataset: Dataset) -> str:
     """Return the id of the run that compiles this plan: a pair that it tested is the same look."""
     return run_id(parts_of_run(plan, root, dataset, _own_endpoints(plan, root)))
 

@@ -30,6 +30,7 @@ from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import ForwardingObserver, Observer, Record, Reserve, Unrecorded, Value, Work
 from skillc.optimize.rollouts import Rollouts
+from skillc.outcomes import Example
 from skillc.plan.company import company_of
 from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_skill
@@ -38,8 +39,8 @@ from skillc.plan.schema import Plan
 from skillc.run.history import Decision, with_completion
 from skillc.run.stop import Stop
 from skillc.store import RunStore
-from skillc.tasks.kind import find_kind
-from skillc.tasks.runner import RolloutRunner
+from skillc.tasks.kind import Skill, find_kind
+from skillc.tasks.runner import Rollout, RolloutRunner
 from skillc.tools.tool import Tool
 
 
@@ -213,12 +214,21 @@ class Session:
         client.clock = self.stop
         client.preload()
 
-    def rollouts(self, meter: Meter, role: str = TARGET, plan: Plan | None = None) -> Rollouts:
-        """Return rollouts of the program's task, or that of another plan, with a role's model, scored by a meter."""
+    def rollouts(
+        self, meter: Meter, role: str = TARGET, plan: Plan | None = None, *, first_sample: int = 0
+    ) -> Rollouts:
+        """Return rollouts of the program's task, or that of another plan, with a role's model, scored by a meter.
+
+        Their samples count from `first_sample`, apart from those of other runs with the same replies in the cache.
+        """
         plan = plan or self.plan
         runner = RolloutRunner(plan, self.client, role=role, root=meter.root)
         self._runners.append(runner)
-        return Rollouts(plan, runner, meter, self.watch, self._record)
+
+        async def run(skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
+            return await runner(skill, example, first_sample + sample, stage)
+
+        return Rollouts(plan, run if first_sample else runner, meter, self.watch, self._record)
 
     def always_read(self, meter: Meter) -> Rollouts | None:
         """Return rollouts whose target always reads the skill; None if it does so anyway."""

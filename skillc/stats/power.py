@@ -176,6 +176,14 @@ def mean_interval(
     range of the scores, from `low` to `high`, and has a positive width even if all examples are right. `scores` has
     the group and the score of each measured example.
     """
+    found = effective_size(scores, low=low, high=high)
+    return None if found is None else wilson(*found, low=low, high=high)
+
+
+def effective_size(
+    scores: Iterable[tuple[str, Fraction]], *, low: Fraction, high: Fraction
+) -> tuple[Fraction, float] | None:
+    """The mean of scores, and the number of independent examples that they are worth, as in `mean_interval`."""
     width = high - low
     # Exact up to the variance: a rounding error in place of 0 would make the interval a point.
     groups: dict[str, list[Fraction]] = defaultdict(list)
@@ -189,11 +197,18 @@ def mean_interval(
     between = sum((sums[name] - exact * len(group)) ** 2 for name, group in groups.items())
     squares = sum(score * score for group in groups.values() for score in group) - count * exact**2
     variance = max(between * clusters / Fraction((clusters - 1) * count**2), squares / Fraction((count - 1) * count))
-    mean, worth = float(exact), float(clusters)
+    worth = float(clusters)
     if variance and 0 < exact < 1:
         worth = float(exact * (1 - exact) / variance)
-    middle = (mean + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
-    reach = _Z / (1 + _Z**2 / worth) * sqrt(mean * (1 - mean) / worth + (_Z / (2 * worth)) ** 2)
+    return low + exact * width, worth
+
+
+def wilson(mean: Fraction, worth: float, *, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    """Wilson's 95 % interval of a mean of scores from `low` to `high` that are worth so many independent examples."""
+    width = high - low
+    share = float((mean - low) / width)
+    middle = (share + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
+    reach = _Z / (1 + _Z**2 / worth) * sqrt(share * (1 - share) / worth + (_Z / (2 * worth)) ** 2)
     ends = (max(0.0, middle - reach), min(1.0, middle + reach))
     least, most = (low + Fraction(end) * width for end in ends)
     return least, most

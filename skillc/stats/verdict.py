@@ -73,7 +73,14 @@ def without_test(reason: str, *, same: bool = False, look: int = 0) -> Verdict:
 
 
 def judge(
-    pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, look: int, seed: int, samples: int = 1
+    pairs: Sequence[PairedScore],
+    *,
+    low: Fraction,
+    high: Fraction,
+    look: int,
+    seed: int,
+    samples: int = 1,
+    level: Fraction = LEVEL,
 ) -> Verdict:
     """The verdict on a whole test split.
 
@@ -87,8 +94,9 @@ def judge(
         look: the number of looks at this split, this one included.
         seed: of the plan; determines the subsets.
         samples: pairs of one example.
+        level: of the first look.
     """
-    alpha = LEVEL / (look * look)
+    alpha = level / (look * look)
     measured = [pair for pair in pairs if pair.initial is not None and pair.best is not None]
     gained = sum((pair.best or 0) - (pair.initial or 0) for pair in measured)
     names = sorted({pair.group for pair in pairs})
@@ -118,6 +126,26 @@ def judge(
         p=sums.p,
         detectable=detectable_gain(exact, sizes, alpha),
     )
+
+
+def largest_p(pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, seed: int) -> Fraction:
+    """The two-sided p of `judge`, or the largest that a completion of the unmeasured pairs gives in one direction.
+
+    It is 1 with fewer than six groups, and without a measured pair. `low`, `high` and `seed` as in `judge`.
+    """
+    names = sorted({pair.group for pair in pairs})
+    if len(names) < LEAST_GROUPS or all(None in (pair.initial, pair.best) for pair in pairs):
+        return Fraction(1)
+    worst, best = _differences(pairs, names, low, high)
+    return _Sums(worst, best, worst, [1] * len(names), LEVEL, seed).largest_p
+
+
+def least_p(groups: int) -> Fraction:
+    """The smallest two-sided p that so many groups can give."""
+    if groups < LEAST_GROUPS:
+        return Fraction(1)
+    most = SUBSETS_FOR_MANY if groups > MANY else SUBSETS
+    return Fraction(2, min(2**groups - 1, most) + 1)
 
 
 class _Sums:
@@ -163,6 +191,11 @@ class _Sums:
     def p(self) -> Fraction:
         """Two-sided, over the measured pairs."""
         return min(Fraction(1), 2 * min(self._up(self._exact), self._down(self._exact)))
+
+    @property
+    def largest_p(self) -> Fraction:
+        """Two-sided, with missing measurements against the side that it supports."""
+        return min(Fraction(1), 2 * min(self._up(self._worst), self._down(self._best)))
 
     def interval(self, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
         """Order statistics of the subsets' means; excludes 0 exactly if p is at most alpha.

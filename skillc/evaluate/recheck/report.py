@@ -1,0 +1,272 @@
+"""A recheck as JSON, as a table on a terminal, and as markdown."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from skillc.evaluate.recheck.job import RecheckJob
+from skillc.evaluate.recheck.parts import distinct_texts
+from skillc.evaluate.recheck.run import Finding, PartResult, Recheck
+from skillc.gates import units
+from skillc.optimize.gate.decide import DOWN
+from skillc.pipeline.report import percent, spent_line, spent_lines
+from skillc.pipeline.report import points as signed
+from skillc.text import counted, cut
+
+_STYLE: dict[Finding, str] = {"pays": "green", "harms": "bold red", "no evidence": "dim", "not measured": "yellow"}
+_WHOLE = "the whole skill"
+# Characters of a rule in the plan, beside its figures, and in markdown.
+_SHOWN, _NARROW, _LONG = 56, 28, 200
+_HEADS = ("finding", "adds", "interval", "p")
+_DOWN = "a model stayed out of reach, so nothing is claimed"
+
+
+def recheck_json(found: Recheck) -> dict[str, JsonValue]:
+    """Return the object that `recheck --json` prints: goals to six digits, null if unknown."""
+    job, drift = found.job, found.drift
+    return {
+        "format_version": 1,
+        "skill": str(job.skill.file),
+        "split": job.split,
+        "goal": job.plan.goal.name,
+        "model": job.model.model,
+        "parameters": job.model.parameters,
+        "examples": len(job.examples),
+        "groups": len({example.group for example in job.examples}),
+        "samples": job.plan.optimize.samples,
+        "result": _result_word(found),
+        "status": found.status,
+        "mean": _number(found.goal.value),
+        "n": found.goal.n,
+        "mean_without_skill": _number(found.none.value),
+        "drift": None
+        if drift is None
+        else {
+            "result": drift.word,
+            "then": _number(drift.then),
+            "now": _number(drift.now),
+            "change": _number(drift.change),
+            "interval": [_number(end) for end in drift.interval],
+            "same_examples": job.same,
+        },
+        "correction": "holm",
+        "level": _number(job.level),
+        "look": found.look or None,
+        "whole": _json(found.whole),
+        "rules": [_json(each) for each in found.parts],
+        "not_selected": [{"rule": part.name, "text": part.text} for part in job.left],
+        "unmeasured": dict(found.unmeasured),
+        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
+        "spent": found.spent,
+        "served": [served.to_json() for served in found.served],
+        "stopped": found.stopped,
+        "lost": None if found.lost is None else found.lost.message,
+        "notes": list[JsonValue](job.notes),
+    }
+
+
+def _json(found: PartResult) -> JsonValue:
+    part, member = found.part, found.member
+    named: dict[str, JsonValue] = {}
+    if part is not None:
+        named = {"rule": part.name, "section": part.section, "text": part.text, "concerns": part.concerns}
+    verdict = member.verdict if member is not None else None
+    return {
+        **named,
+        "finding": found.finding,
+        "adds": _number(verdict.gain if verdict else None),
+        "interval": [_number(end) for end in verdict.interval] if verdict and verdict.interval else None,
+        "level": _number(1 - verdict.alpha) if verdict else None,
+        "p": _number(verdict.p if verdict else None),
+        "p_adjusted": _number(member.adjusted if member else None),
+        "n": verdict.n if verdict else 0,
+        "smallest_detectable": round(verdict.detectable, 6) if verdict and verdict.detectable is not None else None,
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _result_word(found: Recheck) -> str:
+    if found.harmful:
+        return "harm" if found.status == 1 else "incomplete"
+    return {0: "holds", 1: "drift", 2: "not measurable"}.get(found.status, "incomplete")
+
+
+def preview_lines(job: RecheckJob) -> list[str]:
+    """Return the plan of a recheck: what is measured in which order, the bound, and the look."""
+    most, about = job.bound.most, job.bound.estimate
+    samples = job.plan.optimize.samples
+    parts = [
+        counted(len(job.examples), f"{job.split} example"),
+        f"{counted(len(job.arms), 'arm')} (the skill, no skill, without each of {counted(len(job.parts), 'rule')})",
+        *([counted(samples, "sample")] if samples > 1 else []),
+    ]
+    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
+    lines = [
+        f"{' x '.join(parts)} with {job.model.model}: at most {counted(most.calls, 'call')}, "
+        f"{units.tokens(most.tokens)} tokens, {units.dollars(most.cost)} "
+        f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
+    ]
+    if job.left:
+        lines.append(f"{counted(len(job.left), 'rule')} beyond `--rules {len(job.parts)}` not measured")
+    if job.look is not None:
+        level = f"{float(job.level):.2g}"
+        lines.append(f"this is look {job.number} at the test split: its claims together have the level {level}")
+    return lines
+
+
+def plan_json(job: RecheckJob) -> dict[str, JsonValue]:
+    """Return the object that `recheck --plan --json` prints."""
+    return {
+        "format_version": 1,
+        "skill": str(job.skill.file),
+        "split": job.split,
+        "model": job.model.model,
+        "examples": len(job.examples),
+        "samples": job.plan.optimize.samples,
+        "rules": [{"rule": part.name, "text": part.text, "concerns": part.concerns} for part in job.parts],
+        "not_selected": [{"rule": part.name, "text": part.text} for part in job.left],
+        "look": job.number if job.look is not None else None,
+        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
+        "notes": list[JsonValue](job.notes),
+    }
+
+
+def plan_table(job: RecheckJob) -> RenderableType:
+    """Return what a recheck would measure, in order."""
+    rows = _rows("rules, in the order of measurement", ("concerns",))
+    texts = distinct_texts(job.parts)
+    for part in job.parts:
+        rows.add_row(Text(cut(texts[part.name], _SHOWN)), f"{part.concerns} of {len(job.examples)}")
+    return Group(*(Text(line) for line in preview_lines(job)), Text(), rows)
+
+
+def recheck_table(found: Recheck) -> RenderableType:
+    """Return the report of a recheck for a terminal of 80 columns."""
+    job = found.job
+    rows = _rows(job.plan.goal.name, _HEADS)
+    texts = distinct_texts(job.parts)
+    for each in found.results:
+        finding, *figures = _cells(each)
+        rows.add_row(
+            Text(cut(texts[each.part.name] if each.part else _WHOLE, _NARROW)),
+            Text(finding, style=_STYLE[each.finding]),
+            *figures,
+        )
+    head = Text(f"{job.split}: {counted(len(job.examples), 'example')}, {job.model.model}", style="bold")
+    lines = Text("\n").join(Text(line) for line in (*_below(found), *_facts(found)))
+    return Group(Text(), head, Text(), rows, Text(), _headline(found), lines)
+
+
+def recheck_markdown(found: Recheck) -> str:
+    """Return the report as markdown, for a summary or a comment."""
+    job = found.job
+    lines = [
+        f"### `{job.plan.skill.artifact}` with `{job.model.model}`: {_result_word(found)}",
+        "",
+        f"| {job.plan.goal.name} | {' | '.join(_HEADS)} |",
+        "|---|---|---|---|---|",
+    ]
+    for each in found.results:
+        name = cut(each.part.text if each.part else _WHOLE, _LONG).replace("|", "\\|")
+        lines.append(f"| {name} | {' | '.join(_cells(each))} |")
+    lines += ["", *(f"- {line}" for line in (*_below(found), *_facts(found)))]
+    return "\n".join(lines)
+
+
+def _rows(title: str, heads: tuple[str, ...]) -> Table:
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows.add_column(title, overflow="fold", min_width=24)
+    for name in heads:
+        rows.add_column(name, justify="left" if name == "finding" else "right", no_wrap=True)
+    return rows
+
+
+def _cells(found: PartResult) -> tuple[str, str, str, str]:
+    if found.member is None:
+        return found.finding, "–", "–", "–"
+    verdict, p = found.member.verdict, found.member.adjusted
+    interval = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
+    adds = "–" if verdict.gain is None else points(verdict.gain)
+    return found.finding, adds, interval, f"{float(p):.4f}" if p >= Fraction(1, 10_000) else "<0.0001"
+
+
+def _headline(found: Recheck) -> Text:
+    word = _result_word(found)
+    styles = {"holds": "bold green", "drift": "bold red", "harm": "bold red"}
+    line = Text("recheck   ").append(word, style=styles.get(word, "yellow"))
+    return line.append(f"   {why}\n" if (why := _why(found)) else "\n")
+
+
+def _why(found: Recheck) -> str:
+    if found.stopped == DOWN:
+        return _DOWN
+    if found.harmful:
+        rules = sum(each.part is not None for each in found.harmful)
+        harmful = [counted(rules, "rule")] if rules else []
+        harmful += ["the whole skill"] if found.whole in found.harmful else []
+        return f"{' and '.join(harmful)} {'harms' if len(found.harmful) == 1 else 'harm'}"
+    if found.drift is not None and found.drift.word == "worse":
+        return "the goal is lower than in the lock"
+    if found.stopped is None and not found.measurable:
+        return "rollouts that failed could change the result"
+    return ""
+
+
+def _below(found: Recheck) -> list[str]:
+    """Return the lines on drift, on what is not proven, and on what failed."""
+    job, lines = found.job, list[str]()
+    drift = found.drift
+    if drift is not None:
+        low, high = drift.interval
+        lines.append(
+            f"drift     {percent(drift.then)} in the lock, {percent(drift.now)} now: {points(drift.change)} points "
+            f"(95 % interval {points(low)} to {points(high)}): {drift.word}"
+        )
+        none = job.recorded_none
+        if none is not None and found.none.value is not None:
+            lines.append(f"no skill  {percent(none.mean)} in the lock, {percent(found.none.value)} now")
+    elif found.goal.value is not None:
+        lines.append(f"goal      {percent(found.goal.value)}; the lock has no figure of {job.split} to compare with")
+    if found.goal.value is not None:
+        tests = counted(len(found.results), "test")
+        look = f", look {found.look}" if found.look else ""
+        lines.append(f"p and intervals are corrected for {tests} by Holm's procedure at {float(job.level):.2g}{look}")
+    unproven = [each.member.verdict.detectable for each in found.parts if each.finding == "no evidence" and each.member]
+    known = [each for each in unproven if each is not None]
+    if unproven:
+        least = f", and effects below about {max(known) * 100:.0f} points stay unseen" if known else ""
+        lines.append(f"no evidence is no proof of no effect: two rules that say the same hide each other{least}")
+    if job.left:
+        lines.append(f"{counted(len(job.left), 'rule')} beyond `--rules {len(job.parts)}` not measured")
+    for kind, count in found.unmeasured.items():
+        lines.append(f"{counted(count, 'rollout')} failed ({kind}); run it again")
+    return lines
+
+
+def points(value: Fraction) -> str:
+    """Render a difference of two means; the lock's figures are rounded, so that a difference of 0 may be just below."""
+    return signed(round(value, 3))
+
+
+def _facts(found: Recheck) -> list[str]:
+    lines = spent_lines(found.spent)
+    paid = spent_line(found.spent, "paid")
+    if paid != spent_line(found.spent):
+        lines.append(f"paid      {paid}; the rest came from the cache")
+    lines += [f"served    {served.line}" for served in found.served]
+    if found.lost is not None:
+        lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
+    elif found.stopped is not None:
+        cap = found.stopped not in ("interrupted", "time")
+        larger = f" with a larger `{found.stopped}`" if cap else ""
+        why = "interrupted" if found.stopped == "interrupted" else f"the budget's cap on `{found.stopped}` was reached"
+        lines.append(f"stopped   {why}; the same command{larger} resumes, with all replies so far")
+    return lines

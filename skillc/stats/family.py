@@ -1,0 +1,66 @@
+"""Several paired tests as one family: Holm's procedure, so that all claims together have one level.
+
+S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6 (1979). The
+chance of any false claim is at most the level, however the tests depend on each other: they share an arm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from skillc.stats.power import LEVEL
+from skillc.stats.verdict import PairedScore, Verdict, judge, largest_p
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One test of a family.
+
+    Attributes:
+        verdict: at the level of its step, so that its interval excludes 0 exactly if the procedure claims a difference.
+        adjusted: its p-value for the family; at most the family's level exactly if a difference is claimed.
+    """
+
+    verdict: Verdict
+    adjusted: Fraction
+
+
+def judge_family(
+    family: Mapping[str, Sequence[PairedScore]],
+    *,
+    low: Fraction,
+    high: Fraction,
+    seed: int,
+    samples: int = 1,
+    level: Fraction = LEVEL,
+) -> dict[str, Member]:
+    """Judge each member by name as `stats.verdict.judge` does, at the level that Holm's procedure leaves for it.
+
+    A member with unmeasured pairs enters with the largest p that they allow, so that one which was not measured at all
+    still counts as a test. `level` is that of the family; the other arguments are those of `judge`.
+    """
+    found = {name: largest_p(pairs, low=low, high=high, seed=seed) for name, pairs in family.items()}
+    levels, adjusted = holm(found, level)
+    return {
+        name: Member(
+            judge(pairs, low=low, high=high, look=1, seed=seed, samples=samples, level=levels[name]), adjusted[name]
+        )
+        for name, pairs in family.items()
+    }
+
+
+def holm(found: Mapping[str, Fraction], level: Fraction) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
+    """Return the level that each p-value is compared with, and each adjusted p-value.
+
+    From the first p-value that fails on, all have the level of that step.
+    """
+    levels, adjusted = dict[str, Fraction](), dict[str, Fraction]()
+    left, so_far, failed = len(found), Fraction(0), False
+    for name in sorted(found, key=lambda name: found[name]):
+        so_far = max(so_far, min(Fraction(1), left * found[name]))
+        adjusted[name], levels[name] = so_far, level / left
+        failed = failed or found[name] > level / left
+        left -= not failed
+    return levels, adjusted
