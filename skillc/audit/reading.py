@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from skillc.artifact_paths import SKILL_FILE
 from skillc.document.folder import files_of
 from skillc.document.skill import Document, Section
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
 _SIGN_CHARACTERS = 16

@@ -23,7 +23,7 @@ from skillc.budget.steps import (
 )
 from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of, is_agent
+from skillc.language.kinds import ENVIRONMENT_DEFAULTS, REACT_DEFAULTS, default_of, is_agent
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import judges, simulated_users
 from skillc.plan.schema import Plan, PricePlan
@@ -122,10 +122,11 @@ class CallSizer:
         if is_agent(rollout.kind):
             return sum(map(self._judged, judges(self._plan)), _by_agent(rollout.settings, price))
         turns = _turns(self._plan) + reads.openings
-        about = -(-turns // 2) + (1 if reads.openings else 0)
+        about = _about_turns(self._plan, turns) + (1 if reads.openings else 0)
         least = 2 if rollout.kind == "react" else 1
         history, most_history = self._history(turns) if rollout.kind not in _WITH_STEPS else _seen(self._plan)
-        reply = outputs.mean + _AROUND_REPLY + (_REASONING if rollout.kind in _REASONED else 0)
+        reasons = rollout.kind in _REASONED or rollout.with_tools is not None
+        reply = outputs.mean + _AROUND_REPLY + (_REASONING if reasons else 0)
         given, most_given = inputs.mean + self._sizes.images.mean, inputs.most + self._sizes.images.most
         answered = SpendBound(
             one_call(LEAST_AROUND_ROLLOUT + low + inputs.mean, min(max(outputs.mean, 1), model.max_reply), price),
@@ -133,7 +134,7 @@ class CallSizer:
             one_call(_AROUND_ROLLOUT + high + most_given + most_history, model.max_reply, price),
         ).times(least, min(max(about, least), turns), turns)
         for role in simulated_users(self._plan):
-            answered += self._talked(role, turns)
+            answered += self._talked(role, _environment(self._plan, "turns"))
         for role in judges(self._plan):
             answered += self._judged(role)
         return answered
@@ -151,7 +152,8 @@ class CallSizer:
         if self._plan.task.rollout.kind != "environment":
             return 0, 0
         history, observation = _environment(self._plan, "history"), _environment(self._plan, "observation")
-        return min(history, turns * _A_TURN) // 2 + _A_TURN, history + 2 * observation
+        tools, most_tools = _in_turn(self._plan)
+        return min(history, turns * _A_TURN) // 2 + _A_TURN + tools, history + 2 * observation + most_tools
 
     def _talked(self, role: str, turns: int) -> SpendBound:
         """The calls of a simulated user: its first words, and a reply to each action, at most tried twice."""
@@ -282,21 +284,48 @@ def _seen(plan: Plan) -> tuple[int, int]:
     rollout = plan.task.rollout
     if rollout.kind not in _WITH_STEPS:
         return 0, 0
-    tools, turns = rollout.settings.get("tools"), _turns(plan)
-    texts = (len(tools) if isinstance(tools, list) else 0) * _A_TOOL
+    texts, turns = _tool_texts(rollout.settings), _turns(plan)
     shown = "result" if rollout.kind == "react" else "output"
     result = rollout.settings.get(shown, default_of("task", "rollout", shown))
     step = int(str(result)) + plan.models["target"].max_reply
     return texts + turns // 4 * _A_STEP, 4 * texts + turns * step // 2
 
 
+def _tool_texts(settings: Mapping[str, object]) -> int:
+    """Tokens of what a prompt says of an agent's tools."""
+    tools = settings.get("tools")
+    return (len(tools) if isinstance(tools, list) else 0) * _A_TOOL
+
+
+def _in_turn(plan: Plan) -> tuple[int, int]:
+    """Tokens of tools and of their results in the present turn of an environment, about and at most."""
+    settings = plan.task.rollout.with_tools
+    if settings is None:
+        return 0, 0
+    texts, calls = _tool_texts(settings) + _A_TOOL, _of_react(settings, "calls")
+    most = 4 * texts + calls * (_of_react(settings, "result") + plan.models["target"].max_reply)
+    return texts + calls // 2 * _A_STEP, most
+
+
+def _of_react(settings: Mapping[str, object], name: str) -> int:
+    return int(str(settings.get(name, REACT_DEFAULTS[name])))
+
+
+def _about_turns(plan: Plan, turns: int) -> int:
+    """The model calls of one rollout, about, of `turns` at most; with tools in an environment two in a turn."""
+    if plan.task.rollout.kind == "environment" and plan.task.rollout.with_tools is not None:
+        return min(turns, _environment(plan, "turns"))
+    return -(-turns // 2)
+
+
 def _turns(plan: Plan) -> int:
     """The most model calls of one rollout; a target with tools or code is asked for its answer after its last turn."""
     rollout = plan.task.rollout
     if rollout.kind == "environment":
-        return _environment(plan, "turns")
+        tools = rollout.with_tools
+        return _environment(plan, "turns") * (1 if tools is None else _of_react(tools, "calls") + 1)
     if rollout.kind == "react":
-        return int(str(rollout.settings.get("turns", default_of("task", "rollout", "turns")))) + 1
+        return _of_react(rollout.settings, "turns") + 1
     if rollout.kind == "code":
         return int(str(rollout.settings.get("rounds", default_of("task", "rollout", "rounds")))) + 1
     turns = rollout.settings.get("turns")
@@ -334,7 +363,8 @@ def dearest_rollout(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | N
         return None
     if is_agent(plan.task.rollout.kind):
         return _by_agent(plan.task.rollout.settings, price).most.cost
-    most = _AROUND_ROLLOUT + _reads(plan, sizes.company, *_skill_tokens(plan)).high + sizes.inputs.most + _seen(plan)[1]
+    seen = _seen(plan)[1] + _in_turn(plan)[1]
+    most = _AROUND_ROLLOUT + _reads(plan, sizes.company, *_skill_tokens(plan)).high + sizes.inputs.most + seen
     cost = reservation(plan, "target", one_call(most, 0, price), price).cost
     if cost is None:
         return None

@@ -13,14 +13,14 @@ from skillc.document.skill import ABOUT_CHARACTERS, Document
 LIST_CHARACTERS = 8_000
 """The characters of names and descriptions in a list, together."""
 MOST_OPENED = 3
-"""The most skills that a one-turn rollout opens; each is a further call."""
+"""The most skills that a rollout of `predict` or `chain_of_thought` opens; each is a further call."""
 OPEN = "open_skill"
 """The tool, or the output of a one-turn rollout, that opens a skill."""
 _ELLIPSIS = "…"
 
 
 def most_opened(offered: int) -> int:
-    """Return how many times a one-turn rollout may open one of `offered` skills."""
+    """Return how many times a rollout of `predict` or `chain_of_thought` may open one of `offered` skills."""
     return min(offered, MOST_OPENED)
 
 
@@ -48,17 +48,29 @@ def _cut(text: str, limit: int) -> str:
 
 def offer_text(offered: Sequence[Document], *, field: str = OPEN) -> str:
     """Return the list and how to open a skill, as the instructions of a one-turn rollout; `field` names the output."""
-    lines = [f"- {name}: {about}" if about else f"- {name}" for name, about in shown_descriptions(offered)]
-    return "\n".join(
-        [
-            "You can open these skills:",
-            "",
-            *lines,
-            "",
-            f"To open one, write only its name in `{field}` and leave the other fields empty; its text follows. Open a "
-            f"skill where its description fits. Else leave `{field}` empty and answer.",
-        ]
+    return _offer(
+        offered,
+        f"To open one, write only its name in `{field}` and leave the other fields empty; its text follows. Open a "
+        f"skill where its description fits. Else leave `{field}` empty and answer.",
     )
+
+
+def offer_as_action(offered: Sequence[Document], *, last_line: bool = False) -> str:
+    """Return the list and how to open a skill, as the instructions of a target that acts in turns.
+
+    With `last_line` the target writes more than its action.
+    """
+    return _offer(
+        offered,
+        f"To open one, reply with `{OPEN}` and its name {'on the last line' if last_line else 'alone'}, for example "
+        f"`{OPEN} {offered[0].name}`. That takes no turn: you read its text and then act. Open a skill where its "
+        "description fits.",
+    )
+
+
+def _offer(offered: Sequence[Document], how: str) -> str:
+    lines = [f"- {name}: {about}" if about else f"- {name}" for name, about in shown_descriptions(offered)]
+    return "\n".join(["You can open these skills:", "", *lines, "", how])
 
 
 def opened_text(skill: str, text: str) -> str:

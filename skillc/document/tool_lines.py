@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from skillc.document.skill import Document, Section
 
 SECTION = "tools"
-RESERVED_NAMES = frozenset({"finish", "submit", "open_skill"})
-"""Names of the tools by which an agent ends its work and opens a skill."""
+RESERVED_NAMES = frozenset({"act", "finish", "submit", "open_skill"})
+"""Names of the tools by which an agent acts in an environment, ends its work and opens a skill."""
 _ARROW = "->"
 # What all large providers accept; some need a letter or `_` first.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")

@@ -99,7 +99,7 @@ class Builtin:
     unit: str | None = ""
     range: Interval = UNIT
     result: RangeRule | None = None
-    limit: Literal["", "field", "turns", "change"] = ""
+    limit: Literal["", "field", "turns", "calls", "change"] = ""
     many: bool = False
     rest: Takes | None = None
     reads: Literal["text", "scores"] = "scores"
@@ -250,7 +250,7 @@ _EXAMPLE = (
     _example("seconds", "time of the rollout", unit="s", range=POSITIVE),
     _example("cost", "list price of the rollout's calls", unit="$", range=POSITIVE),
     _example("used", "1 where the rollout called the tool", _TOOL),
-    _example("calls", "how often the rollout called the tool", _TOOL, range=POSITIVE, limit="turns"),
+    _example("calls", "how often the rollout called the tool", _TOOL, range=POSITIVE, limit="calls"),
     _example("order", "1 where the rollout called all of the tools, first in this order", _TOOL, many=True),
     _example(
         "file_contains",

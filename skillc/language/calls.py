@@ -189,7 +189,8 @@ def _limit(low: Lowering, builtin: Builtin, given: Given) -> Fraction | None:
     field = given[0][2].type if given else None
     if builtin.limit == "field" and isinstance(field, ColumnType):
         return None if field.limit is None else Fraction(field.limit)
-    return {"turns": low.scope.facts.turns, "change": low.scope.facts.change}.get(builtin.limit)
+    facts = low.scope.facts
+    return {"turns": facts.turns, "calls": facts.calls, "change": facts.change}.get(builtin.limit)
 
 
 def _arithmetic(low: Lowering, builtin: Builtin, given: Given, quantities: list[NumberType]) -> NumberType:

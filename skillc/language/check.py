@@ -142,6 +142,7 @@ def _check_declarations(state: CheckState) -> None:
         elif entity.kind == "task":
             rules.check_rollout(state.report, entity, state.module, {**dict.fromkeys(state.broken), **fields})
             rules.check_cuts(state.report, entity)
+            rules.check_opening(state.report, entity, [each for each in state.entities if each.kind == "skill"])
             _check_agent(state, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
@@ -163,4 +164,4 @@ def _lower(state: CheckState) -> None:
     lower.lower_metrics()
     state.gates = lower.lower_gates()
     state.metrics = tuple(lower.metrics.values())
-    state.unsupported = unsupported_parts(state.entities, lower.unsupported)
+    state.unsupported = unsupported_parts(lower.unsupported)

@@ -97,13 +97,12 @@ _MCP = Form(
         SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables for a command"),
     ),
 )
-_REACT_SETTINGS = (
-    SettingKind(
-        "tools",
-        (Form("list", items=(_PYTHON, _MCP)),),
-        "what the agent may call: functions, and the tools of MCP servers",
-    ),
-    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=10),
+_TOOLS = SettingKind(
+    "tools",
+    (Form("list", items=(_PYTHON, _MCP)),),
+    "what the agent may call: functions, and the tools of MCP servers",
+)
+_TOOL_LIMITS = (
     SettingKind("timeout", (TIME,), "time limit of one call of a tool", default=Fraction(60)),
     SettingKind(
         "result",
@@ -112,7 +111,22 @@ _REACT_SETTINGS = (
         default=2000,
     ),
 )
+_REACT_SETTINGS = (
+    _TOOLS,
+    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=10),
+    *_TOOL_LIMITS,
+)
 _REACT = Form("word", words=("react",), block=_REACT_SETTINGS)
+_REACT_IN_TURN_SETTINGS = (
+    _TOOLS,
+    SettingKind("calls", (count(),), "the most calls of tools in one turn, before its action", default=3),
+    *_TOOL_LIMITS,
+)
+_REACT_IN_TURN = Form("word", words=("react",), block=_REACT_IN_TURN_SETTINGS)
+REACT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
+    {each.name: each.default for each in (*_REACT_SETTINGS, *_REACT_IN_TURN_SETTINGS)}
+)
+"""The settings of `react`, and of an environment's `agent = react`."""
 _SANDBOX_LIMITS = (
     SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=2 * 10**9),
     SettingKind("time", (TIME,), "time limit of one run", default=Fraction(60)),
@@ -186,7 +200,10 @@ def is_agent(kind: str) -> bool:
 
 _ENVIRONMENT = (
     SettingKind(
-        "agent", (words("predict", "chain_of_thought"), _REACT), "how the agent answers in each turn", default="predict"
+        "agent",
+        (words("predict", "chain_of_thought"), _REACT_IN_TURN),
+        "how the agent answers in each turn",
+        default="predict",
     ),
     SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=50),
     SettingKind("history", (count("tokens"),), "limit of past turns in a prompt; the oldest are cut", default=4000),
@@ -215,6 +232,12 @@ WITHOUT_REWARD = (*ONE_TURN, "react", "code", "codex", "opencode", "hermes", "cl
 """Kinds of rollouts that give no reward."""
 WITHOUT_FILES = (*ONE_TURN, "react", "environment")
 """Kinds of rollouts that have no workspace, so that they write no files."""
+WITHOUT_OPENING = ("code",)
+"""Kinds of rollouts whose targets cannot open skills by themselves."""
+ENVIRONMENT = "environment"
+"""The parameter by which a tool of an agent gets the environment of its rollout."""
+ACT = "act"
+"""The tool of a trajectory by which a target acts in an environment."""
 ENVIRONMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType({each.name: each.default for each in _ENVIRONMENT})
 """The settings of `environment(...)`; its block passes all others to the class."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
@@ -11,7 +11,8 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import group_problem
-from skillc.language.checked import Entity, Invocation, Setting, Shares, Unsupported, Word, amount_of
+from skillc.language.checked import Entity, Setting, Shares, Unsupported, Word, amount_of
+from skillc.language.kinds import WITHOUT_OPENING
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.statements import KindDeclaration
@@ -158,6 +159,21 @@ def check_skill(report: Reporter, skill: Entity) -> None:
             label = Label(first.source, first.span, "first declared here")
             add_error(report, "SK203", child, f"two sections are named `{child.name}`", "rename one of them", (label,))
         check_section(report, child)
+
+
+def check_opening(report: Reporter, task: Entity, skills: Iterable[Entity]) -> None:
+    """Check that the target can open the skills that are offered to it."""
+    rollout = task.settings.get("rollout")
+    kind = rollout.value.text if rollout is not None and isinstance(rollout.value, Word) else ""
+    if kind not in WITHOUT_OPENING:
+        return
+    for skill in skills:
+        load, beside = skill.settings.get("load"), skill.settings.get("beside")
+        message = f"a target of `rollout = {kind}` cannot open skills"
+        if load is not None and load.value == Word("on_demand"):
+            add_error(report, "SK422", load, message, "write `load = always`")
+        elif beside is not None:
+            add_error(report, "SK422", beside, message, "remove `beside`")
 
 
 def _check_about(report: Reporter, skill: Entity) -> None:
@@ -361,20 +377,9 @@ def _first_line(module: Module) -> Span:
     return Span(start, module.source.line_end(start))
 
 
-_NEXT = "0.5"
-_AGENT_HINT = "in an environment this version plays `predict` and `chain_of_thought`"
-
-
-def unsupported_parts(entities: Sequence[Entity], called: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
-    """List what this version can't compile, with the calls in metrics and gates, in the order of the file."""
-    found: list[Unsupported] = []
-    for entity in entities:
-        if entity.kind == "task":
-            rollout = entity.settings.get("rollout")
-            if rollout is not None:
-                found += _unsupported(rollout.block, "agent", {"react": _NEXT}, _AGENT_HINT)
-    found += called
-    unique = {(each.what, each.source.name, each.span): each for each in found}
+def unsupported_parts(called: Iterable[Unsupported]) -> tuple[Unsupported, ...]:
+    """List what this version can't compile, each once, in the order of the file."""
+    unique = {(each.what, each.source.name, each.span): each for each in called}
     return tuple(sorted(unique.values(), key=lambda each: (each.source.name, each.span)))
 
 
@@ -383,13 +388,3 @@ def report_unsupported(report: Reporter, unsupported: Iterable[Unsupported]) -> 
     for each in unsupported:
         message = f"{each.what} needs skillc {each.version}; this version can't compile it"
         report.add(LATER_VERSION, each.source, each.span, message, hint=each.hint)
-
-
-def _unsupported(
-    settings: Mapping[str, Setting], name: str, versions: Mapping[str, str], hint: str
-) -> Iterator[Unsupported]:
-    setting = settings.get(name)
-    value = setting.value if setting is not None else None
-    word = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else None
-    if setting is not None and word is not None and word in versions:
-        yield Unsupported(f"`{name} = {word}`", setting.source, setting.span, versions[word], hint)

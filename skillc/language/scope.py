@@ -23,7 +23,7 @@ from skillc.language.checked import (
     amount_of,
     fields_of,
 )
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS, ONE_TURN, STATES, default_of
+from skillc.language.kinds import ACT, ENVIRONMENT_DEFAULTS, ONE_TURN, REACT_DEFAULTS, STATES, default_of
 from skillc.language.modules import Module, alias_hint, hint_elsewhere, use_hint
 from skillc.language.types import (
     ArgumentType,
@@ -71,6 +71,7 @@ class Declarations:
         always: those that the target always reads.
         rollout: the kind of rollout; empty without a task.
         turns: the limit of the turns of a rollout.
+        calls: the limit of the calls of one tool in a rollout.
         tools: the names of an agent's tools; None if only a run can know them.
         without: kinds that the program lacks; references to them are not reported.
         change: upper bound of `change(candidate)`, if the limits of the sections imply one.
@@ -85,6 +86,7 @@ class Declarations:
     tools: tuple[str, ...] | None = None
     always: tuple[str, ...] = ()
     turns: Fraction | None = None
+    calls: Fraction | None = None
     without: frozenset[str] = frozenset()
     change: Fraction | None = None
 
@@ -105,6 +107,7 @@ class Declarations:
             always=tuple(each.name or "" for each in entities if each.kind == "skill" and _is_read_always(each)),
             rollout=kind,
             turns=_turns(kind, rollout),
+            calls=_calls(kind, rollout),
             tools=_tools(kind, rollout),
             without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
             change=largest_change(entity for entity in entities if entity.kind == "skill"),
@@ -113,14 +116,25 @@ class Declarations:
 
 def _tools(kind: str, rollout: Setting | None) -> tuple[str, ...] | None:
     """The names of an agent's tools, if all of them are functions."""
-    declared = rollout.block.get("tools") if rollout is not None and kind == "react" else None
+    block = agent_block(rollout, kind)
+    declared = block.get("tools") if block is not None else None
     items = declared.value.items if declared is not None and isinstance(declared.value, Items) else ()
     names = [
         str(each.arguments[0]).rpartition(":")[2]
         for each in items
         if isinstance(each, Invocation) and each.function == "python"
     ]
-    return tuple(names) if names and len(names) == len(items) else None
+    if not names or len(names) != len(items):
+        return None
+    return (*names, ACT) if kind == "environment" else tuple(names)
+
+
+def agent_block(rollout: Setting | None, kind: str) -> Mapping[str, Setting] | None:
+    """The settings of an agent with tools, `react` or an environment's `agent = react`; None for any other."""
+    if rollout is None or kind == "react":
+        return rollout.block if rollout is not None else None
+    agent = rollout.block.get("agent") if kind == "environment" else None
+    return agent.block if agent is not None and agent.value == Word("react") else None
 
 
 def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
@@ -136,6 +150,16 @@ def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
     if kind == "react":
         return Fraction(default_of("task", "rollout", "turns"))
     return Fraction(ENVIRONMENT_DEFAULTS["turns"]) if kind == "environment" else None
+
+
+def _calls(kind: str, rollout: Setting | None) -> Fraction | None:
+    """The most calls of one tool, if they are limited: one in a turn, or those before the action of each turn."""
+    turns = _turns(kind, rollout)
+    block = agent_block(rollout, kind) if kind == "environment" else None
+    if turns is None or block is None:
+        return turns
+    calls = amount_of(block, "calls")
+    return turns * (Fraction(REACT_DEFAULTS["calls"]) if calls is None else calls)
 
 
 def _is_data(entity: Entity) -> bool:

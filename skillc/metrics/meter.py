@@ -36,7 +36,7 @@ from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement,
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.schema import MetricPlan, Plan, artifact_name
 from skillc.text import listed
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 from skillc.trajectories.trajectory import Trajectory
 
 OPENED = "opened"

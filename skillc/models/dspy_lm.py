@@ -137,10 +137,15 @@ async def ask(client: Client, role: str, messages: Sequence[Mapping[str, Any]]) 
         CallFailed, PermanentFailure, BudgetReached: from the model.
     """
     current = current_scope()
-    sent = tuple(_message(dict(message), current.images) for message in messages)
-    completion = await client.complete(Call(role, current.stage, sent, current.sample))
+    completion = await client.complete(Call(role, current.stage, sent_messages(messages), current.sample))
     current.completions.append(completion)
     return completion.text
+
+
+def sent_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
+    """Return messages in the form of chat APIs as calls have them, with the images of the present scope."""
+    images = current_scope().images
+    return tuple(_message(dict(message), images) for message in messages)
 
 
 def _call(request: Request, role: str, current: CallScope) -> Call:

@@ -19,7 +19,7 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.host import stop_reason
 from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from skillc.plan.schema import (
     SectionPlan,
     TypePlan,
 )
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 from skillc.trajectories.trajectory import Message
 
 OPEN_IT, LEAVE_IT = "open it", "leave it closed"

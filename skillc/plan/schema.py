@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
@@ -88,6 +88,16 @@ class RolloutPlan(Frozen):
     def one_turn(self) -> bool:
         """Whether the model answers one prompt, so that it reads files as texts; others have a workspace."""
         return self.kind in ("predict", "chain_of_thought")
+
+    @property
+    def with_tools(self) -> Mapping[str, JsonValue] | None:
+        """The settings of an agent with tools, `react` or an environment's `agent = react`; None for any other."""
+        if self.kind == "react":
+            return self.settings
+        agent = self.settings.get("agent") if self.kind == "environment" else None
+        if agent == "react":
+            return {}
+        return agent if isinstance(agent, dict) and agent.get("kind") == "react" else None
 
 
 class ExecutorPlan(Frozen):

@@ -18,6 +18,7 @@ _IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program", "Va
 _OF_KIND = {
     "chain_of_thought": frozenset({"reasoning"}),
     "react": frozenset({"reasoning", "trajectory", "next_thought", "next_tool_name", "next_tool_args", "max_iters"}),
+    "environment": frozenset({"trajectory", "next_thought", "next_tool_name", "next_tool_args"}),
 }
 # Keyword arguments of `dspy.Predict`, and the marker that ends a reply.
 _TAKEN = frozenset({"signature", "new_signature", "demos", "config", "lm", "prediction", "completed", "self"})

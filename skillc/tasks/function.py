@@ -25,7 +25,7 @@ from skillc.tasks.answers import read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
 from skillc.tasks.opening import Openings
 from skillc.text import listed
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 from skillc.trajectories.trajectory import Message, Step, Trajectory
 from skillc.user_code import ThreadExit, call_function, describe_exception, load_function, source_digest
 

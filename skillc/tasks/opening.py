@@ -1,7 +1,7 @@
-"""One-turn rollouts whose target opens skills by itself: a conversation in the form of DSPy's chat adapter.
+"""Skills that a target opens by itself: those of a rollout, and the conversation of a one-turn rollout.
 
-The first request has the list of skills and no body. A reply that names a skill in the output `open_skill` gets its
-text in the next message, and the last reply has the answer.
+The conversation has the form of DSPy's chat adapter. The first request has the list of skills and no body. A reply that
+names a skill in the output `open_skill` gets its text in the next message, and the last reply has the answer.
 """
 
 from __future__ import annotations
@@ -27,13 +27,18 @@ class Openings:
 
     def __init__(self, offered: Sequence[Document]) -> None:
         self._offered = {document.name: document for document in offered}
-        self._open: set[str] = set()
+        self._open: dict[str, str] = {}
         self.steps: list[Step] = []
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the offered skills."""
-        return tuple(self._offered)
+    def closed(self) -> tuple[Document, ...]:
+        """The skills that are not open."""
+        return tuple(each for name, each in self._offered.items() if name not in self._open)
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The texts of the open skills, as the target reads them, in the order of their opening."""
+        return tuple(self._open.values())
 
     def open(self, name: str) -> Observation:
         """Open a skill: record the call and return its text, or the error that the target reads."""
@@ -49,8 +54,8 @@ class Openings:
             return Observation(f"there is no skill `{name}`; there is {known}", failed=True)
         if name in self._open:
             return Observation(f"`{name}` is open already; its text is above", failed=True)
-        self._open.add(name)
-        return Observation(opened_text(name, for_target(document)))
+        self._open[name] = opened_text(name, for_target(document))
+        return Observation(self._open[name])
 
 
 @dataclass(frozen=True, slots=True)

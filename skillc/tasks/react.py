@@ -21,7 +21,7 @@ from pydantic_core import to_jsonable_python
 from skillc.document.offer import OPEN, shown_descriptions
 from skillc.document.skill import Document
 from skillc.json_values import JsonObject
-from skillc.language.kinds import default_of
+from skillc.language.kinds import REACT_DEFAULTS
 from skillc.models.calls import well_formed
 from skillc.models.dspy_lm import current_scope, make_lm
 from skillc.models.failures import find_failure, is_too_long
@@ -45,6 +45,56 @@ _KEYS_A_TURN = 4
 _ATTEMPTS = 3
 
 
+class AgentTools:
+    """The tools that the settings of `react { ... }` declare, opened for a run; `inside` an environment they may act.
+
+    Attributes:
+        tools: as they describe themselves, in declared order.
+
+    Raises:
+        SkillcError: as `Toolbox`.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], site: Site, *, inside: bool = False) -> None:
+        self._limits = ToolLimits(float(setting_of(settings, "timeout")), int(setting_of(settings, "result")))
+        # An agent in an environment has it among its tools.
+        self._more = () if inside else (FINISH,)
+        self._toolbox = Toolbox(_declared(settings), site.root, inside=inside)
+        self.tools = tuple(self._toolbox.tools.values())
+        self._hide = reduce(Redactor.having, self._toolbox.secrets, site.client.hide)
+
+    @staticmethod
+    def source(settings: Mapping[str, Any], root: Path) -> str:
+        """Return the digests of the functions among the tools."""
+        return tools_source(_declared(settings), root)
+
+    async def call(self, tools: Mapping[str, Tool], name: str, arguments: JsonObject) -> tuple[ToolCall, Observation]:
+        """Call one of the tools of a rollout by the name that the agent used; one that does not exist fails.
+
+        Raises:
+            RolloutFailed: its server is down.
+        """
+        tool = tools.get(name)
+        if tool is None:
+            known = listed([*tools, *self._more], "and")
+            seen = Observation(f"error: there is no tool `{name}`, but {known}", failed=True)
+            return ToolCall("", arguments, name), seen
+        try:
+            seen = await call_tool(tool, arguments, self._limits, self._hide)
+        except ToolServerDown as problem:
+            raise RolloutFailed("tool", self._hide.message(str(problem))) from problem
+        return named_call(tool, arguments), Observation(well_formed(seen.text), seen.failed)
+
+    async def close(self) -> None:
+        """End the servers."""
+        await self._toolbox.close()
+
+
+def named_call(tool: Tool, arguments: JsonObject) -> ToolCall:
+    """Return the call of a tool under its name in the program."""
+    return ToolCall(tool.program_name, arguments, tool.name if tool.original else "")
+
+
 @rollout_kind("react")
 class ReactRollout(RolloutKind):
     """An agent with tools. Rollouts share the tools' servers, and those of one skill text a module.
@@ -56,12 +106,9 @@ class ReactRollout(RolloutKind):
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        settings = site.settings
-        self._turns = int(_setting(settings, "turns"))
-        self._limits = ToolLimits(float(_setting(settings, "timeout")), int(_setting(settings, "result")))
-        self._toolbox = Toolbox(_declared(site.plan), site.root)
-        self.tools = tuple(self._toolbox.tools.values())
-        self._hide = reduce(Redactor.having, self._toolbox.secrets, site.client.hide)
+        self._turns = int(setting_of(site.settings, "turns"))
+        self._declared = AgentTools(site.settings, site)
+        self.tools = self._declared.tools
         self._context = {
             "lm": make_lm(site.client, site.role),
             "adapter": dspy.ChatAdapter(use_json_adapter_fallback=False),
@@ -74,7 +121,7 @@ class ReactRollout(RolloutKind):
     @classmethod
     def source(cls, plan: Plan, root: Path) -> str:
         """As `RolloutKind.source`: the digests of the functions among the tools."""
-        return tools_source(_declared(plan), root)
+        return AgentTools.source(plan.task.rollout.settings, root)
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`; an unreadable reply is the problem of the trajectory.
@@ -86,12 +133,12 @@ class ReactRollout(RolloutKind):
         opening = (opening_tool(offered),) if offered else ()
         module, own = self._module(skill, opening)
         with dspy.context(**self._context):
-            episode = _Episode(module, (*own, *opening), self._limits, self.site.plan, self._hide)
+            episode = _Episode(module, (*own, *opening), self._declared, self.site.plan)
             return await episode.play(dict(example.inputs), self._turns)
 
     async def close(self) -> None:
         """As `RolloutKind.close`."""
-        await self._toolbox.close()
+        await self._declared.close()
 
     def _module(self, skill: Skill | None, opening: Sequence[Tool]) -> tuple[SkillModule, tuple[Tool, ...]]:
         """Return the agent of a skill, and the program's tools with the names and texts that it reads."""
@@ -121,14 +168,11 @@ class ReactRollout(RolloutKind):
 class _Episode:
     """One rollout: the steps so far, and the trajectory as the model reads it."""
 
-    def __init__(
-        self, module: SkillModule, tools: Sequence[Tool], limits: ToolLimits, plan: Plan, hide: Redactor
-    ) -> None:
+    def __init__(self, module: SkillModule, tools: Sequence[Tool], declared: AgentTools, plan: Plan) -> None:
         self._module = module
-        self._hide = hide
         self._agent = module.answer
         self._tools = {tool.name: tool for tool in tools}
-        self._limits = limits
+        self._declared = declared
         self._plan = plan
         self._steps: list[Step] = []
         self._seen: dict[str, Any] = {}
@@ -164,7 +208,7 @@ class _Episode:
         if name == FINISH:
             seen = Observation("Completed.")
         else:
-            call, seen = await called(self._tools, name, arguments, self._limits, self._hide)
+            call, seen = await self._declared.call(self._tools, name, arguments)
             self._steps += [call, seen]
         self._seen[f"thought_{turn}"] = chosen.next_thought
         self._seen[f"tool_name_{turn}"] = name
@@ -205,26 +249,6 @@ class _Episode:
         raise _TooLong
 
 
-async def called(
-    tools: Mapping[str, Tool], name: str, arguments: JsonObject, limits: ToolLimits, hide: Redactor
-) -> tuple[ToolCall, Observation]:
-    """Call a tool by the name that the agent used; one that does not exist is a failed call.
-
-    Raises:
-        RolloutFailed: its server is down.
-    """
-    tool = tools.get(name)
-    if tool is None:
-        known = listed([*tools, FINISH], "and")
-        return ToolCall("", arguments, name), Observation(f"error: there is no tool `{name}`, but {known}", failed=True)
-    try:
-        seen = await call_tool(tool, arguments, limits, hide)
-    except ToolServerDown as problem:
-        raise RolloutFailed("tool", hide.message(str(problem))) from problem
-    call = ToolCall(tool.program_name, arguments, tool.name if tool.original else "")
-    return call, Observation(well_formed(seen.text), seen.failed)
-
-
 class _TooLong(Exception):  # noqa: N818
     """No part of the trajectory fits the model."""
 
@@ -253,10 +277,11 @@ def dspy_tool(tool: Tool) -> dspy.Tool:
     return dspy.Tool(never, name=tool.name, desc=tool.about, args=dict(tool.arguments), arg_types={})
 
 
-def _declared(plan: Plan) -> list[Any]:
-    declared = plan.task.rollout.settings.get("tools", [])
+def _declared(settings: Mapping[str, Any]) -> list[Any]:
+    declared = settings.get("tools", [])
     return declared if isinstance(declared, list) else []
 
 
-def _setting(settings: Mapping[str, Any], name: str) -> Any:
-    return settings.get(name, default_of("task", "rollout", name))
+def setting_of(settings: Mapping[str, Any], name: str) -> Any:
+    """Return a setting of `react { ... }`, by default its default."""
+    return settings.get(name, REACT_DEFAULTS[name])

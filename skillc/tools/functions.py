@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import typing
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,22 @@ from pydantic.errors import PydanticUserError
 
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
+from skillc.language.kinds import ENVIRONMENT
 from skillc.text import cut, listed
 from skillc.tools.docstrings import read_docstring
 from skillc.tools.tool import Tool, ToolFailed, ToolServerDown, as_result
 from skillc.user_code import ThreadExit, call_function, load_function, source_digest
 
+CURRENT: ContextVar[Any] = ContextVar("skillc_environment")
+"""The environment of the rollout, while a tool is called."""
 
-def function_tool(name: str, root: Path) -> Tool:
+
+def function_tool(name: str, root: Path, *, inside: bool = False) -> Tool:
     """Return the tool of a function: its name, its docstring, and a schema of its annotations.
 
     A coroutine function is awaited; another one runs on a thread. An exception is an error that the agent reads, except
-    `ConnectionError`: what the function depends on is down.
+    `ConnectionError`: what the function depends on is down. `inside` an environment, the parameter `environment` is no
+    argument of the agent: skillc passes `CURRENT`.
 
     Raises:
         SkillcError: the function does not exist, or its docstring or a parameter lacks what an agent needs.
@@ -36,7 +42,8 @@ def function_tool(name: str, root: Path) -> Tool:
             f"the tool `{name}` has no docstring, which an agent chooses it by",
             hint="describe in its docstring what it does and when to use it",
         )
-    types = _parameters(name, function)
+    acts = inside and ENVIRONMENT in inspect.signature(function).parameters
+    types = _parameters(name, function, leave=ENVIRONMENT if acts else "")
     arguments = _schemas(name, types, texts.arguments)
     missing = [each for each in arguments if not arguments[each].get("description")]
     if missing:
@@ -48,7 +55,7 @@ def function_tool(name: str, root: Path) -> Tool:
     adapters = {each: TypeAdapter(type_) for each, (type_, _) in types.items()}
 
     async def call(given: JsonObject, seconds: float) -> str:
-        values = _validated(adapters, given)
+        values = _validated(adapters, given) | ({ENVIRONMENT: CURRENT.get()} if acts else {})
         try:
             async with asyncio.timeout(seconds) as limit:
                 return as_result(await call_function(function, **values))
@@ -63,7 +70,7 @@ def function_tool(name: str, root: Path) -> Tool:
             raise ToolFailed(_described(cause)) from raised
 
     tool_name = name.rpartition(":")[2].rpartition(".")[2]
-    return Tool(tool_name, texts.about, arguments, required, call, f'python("{name}")', name)
+    return Tool(tool_name, texts.about, arguments, required, call, f'python("{name}")', name, acts)
 
 
 def function_source(name: str, root: Path) -> str:
@@ -97,8 +104,8 @@ def _validated(adapters: Mapping[str, TypeAdapter[Any]], given: JsonObject) -> d
     return values
 
 
-def _parameters(name: str, function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
-    """Return type and default of each parameter, `...` without a default.
+def _parameters(name: str, function: Callable[..., Any], *, leave: str = "") -> dict[str, tuple[Any, Any]]:
+    """Return type and default of each parameter but `leave`, `...` without a default.
 
     Raises:
         SkillcError: a parameter has no type, or cannot be passed by name.
@@ -110,6 +117,8 @@ def _parameters(name: str, function: Callable[..., Any]) -> dict[str, tuple[Any,
         raise SkillcError(f"the types of the tool `{name}` cannot be read: {problem}") from problem
     found: dict[str, tuple[Any, Any]] = {}
     for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == leave:
+            continue
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise SkillcError(
                 f"the tool `{name}` takes `{parameter}`, which an agent cannot pass by name",

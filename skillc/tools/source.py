@@ -10,6 +10,8 @@ from skillc.document.skill import Mode, Section
 from skillc.document.tool_lines import SECTION, name_problem
 from skillc.errors import SkillcError
 from skillc.language.checked import Checked, Entity, Invocation, Items, Setting, Word
+from skillc.language.kinds import ACT, ENVIRONMENT
+from skillc.language.scope import agent_block
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
 from skillc.tools.docstrings import read_docstring
@@ -31,8 +33,10 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
     """
     task = next((entity for entity in checked.entities if entity.kind == "task"), None)
     rollout = task.settings.get("rollout") if task is not None else None
-    agent = rollout if rollout is not None and rollout.value == Word("react") else None
-    setting = agent.block.get("tools") if agent is not None else None
+    value = rollout.value if rollout is not None else None
+    kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ""
+    block = agent_block(rollout, kind) if kind in ("react", "environment") else None
+    setting = block.get("tools") if block is not None else None
     yield from _renamed(checked, setting)
     if setting is None or not isinstance(setting.value, Items):
         return
@@ -48,7 +52,10 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
             yield Diagnostic("SK224", f"two tools are named `{tool}`, `{seen[tool]}` and `{name}`", label, hint=hint)
             continue
         seen[tool] = name
-        for message, hint in _problems(name, read):
+        if tool == ACT and kind == "environment" and _takes(name, read) is False:
+            hint = f"rename the function, or let it act by a parameter `{ENVIRONMENT}`"
+            yield Diagnostic("SK224", f"`{name}` has the name of the agent's action", label, hint=hint)
+        for message, hint in _problems(name, read, inside=kind == "environment"):
             yield Diagnostic("SK223", message, label, hint=hint)
 
 
@@ -82,6 +89,16 @@ def _wrong_name(section: Entity, names: Sequence[str]) -> str | None:
     return name_problem(Section(SECTION, mode, text), names)
 
 
+def _takes(name: str, read: ReadSource) -> bool | None:
+    """Whether a function takes the environment; None if only a run can know."""
+    module, _, function = name.partition(":")
+    tree = _tree(module, read)
+    found = next((each for each in _statements(tree) if _defines(each, function)), None) if tree is not None else None
+    if not isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef):
+        return None
+    return any(each.arg == ENVIRONMENT for each in (*found.args.args, *found.args.kwonlyargs))
+
+
 def _place(setting: Setting, name: str, *, again: bool) -> Span:
     """The place of a name in the list, by default the whole setting; the last one if it is there again."""
     text = setting.source.text
@@ -90,7 +107,7 @@ def _place(setting: Setting, name: str, *, again: bool) -> Span:
     return Span(start, start + len(name) + 2) if start >= 0 else setting.span
 
 
-def _problems(name: str, read: ReadSource) -> Iterator[tuple[str, str]]:
+def _problems(name: str, read: ReadSource, *, inside: bool) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a function, each with the fix; nothing of a module outside of the program's folder."""
     module, colon, function = name.partition(":")
     if not colon or not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
@@ -105,10 +122,10 @@ def _problems(name: str, read: ReadSource) -> Iterator[tuple[str, str]]:
             yield f"the module `{module}` has no function `{function}`", f"define it in `{module.replace('.', '/')}.py`"
         return
     if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef):
-        yield from _lacks(name, found)
+        yield from _lacks(name, found, inside=inside)
 
 
-def _lacks(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[str, str]]:
+def _lacks(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, *, inside: bool) -> Iterator[tuple[str, str]]:
     texts = read_docstring(ast.get_docstring(function))
     if not texts.about:
         hint = "describe in its docstring what it does and when to use it"
@@ -117,7 +134,8 @@ def _lacks(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Itera
     for each in (*given.posonlyargs, *filter(None, (given.vararg, given.kwarg))):
         hint = "give it a parameter with a name and a type for each argument"
         yield f"the tool `{name}` takes `{each.arg}`, which an agent cannot pass by name", hint
-    named = [*given.args, *given.kwonlyargs]
+    # A tool that acts in an environment is given it by skillc.
+    named = [each for each in (*given.args, *given.kwonlyargs) if not (inside and each.arg == ENVIRONMENT)]
     for each in named:
         if each.annotation is None:
             hint = f"annotate it, as in `{each.arg}: str`"

@@ -33,6 +33,7 @@ class Tool:
             the agent.
         origin: where it comes from, for messages: `python("shop:find_order")`.
         function: `module:function` of a Python function, else empty.
+        acts: whether it is given the environment of its rollout, and can act in it.
         original: its name in the program, where a skill has renamed it; else empty.
     """
 
@@ -43,6 +44,7 @@ class Tool:
     call: Callable[[JsonObject, float], Awaitable[str]]
     origin: str = ""
     function: str = ""
+    acts: bool = False
     original: str = ""
 
     @property

@@ -29,12 +29,14 @@ class Toolbox:
     Args:
         declared: as in the plan: `{"function": "python", "arguments": ["shop:find_order"]}`.
         root: the program's folder, where functions are searched first and commands run.
+        inside: whether functions may act in an environment.
 
     Raises:
         SkillcError: a function lacks what an agent needs, a server cannot be used, or two tools have one name.
     """
 
-    def __init__(self, declared: Sequence[JsonValue], root: Path) -> None:
+    def __init__(self, declared: Sequence[JsonValue], root: Path, *, inside: bool = False) -> None:
+        self._inside = inside
         self.tools: dict[str, Tool] = {}
         self._loop: ServerLoop | None = None
         self._servers: list[ToolServer] = []
@@ -58,7 +60,7 @@ class Toolbox:
     def _open(self, declared: JsonValue, root: Path) -> list[Tool]:
         assert isinstance(declared, dict)
         if declared["function"] == "python":
-            return [function_tool(_first(declared), root)]
+            return [function_tool(_first(declared), root, inside=self._inside)]
         if self._loop is None:
             self._loop = ServerLoop()
         address = address_of(declared, root, os.environ)

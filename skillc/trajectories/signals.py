@@ -1,16 +1,22 @@
-"""Signs in a trajectory that explain a failure, found without a model."""
+"""What a trajectory shows without a model: signs that explain a failure, and the skills that the target opened."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from skillc.text import counted, shown
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
 _REPEATS = 3
 _MOST_SHOWN = 80
+# Tools that open a skill, by their names in lower case: skillc's, Claude Code's and opencode's, and that of Hermes.
+_TOOLS = frozenset({"open_skill", "skill", "skill_view"})
+_ARGUMENTS = ("name", "skill", "command")
+# Other agents read the file.
+_FILE = re.compile(r"([\w.-]+)[/\\]+SKILL\.md\b")
 
 
 def signals(trajectory: Trajectory, *, forbidden: Sequence[str] = ()) -> tuple[str, ...]:
@@ -81,3 +87,39 @@ def _user_errors(trajectory: Trajectory) -> Iterable[str]:
     said = [step.text for step in trajectory.steps if isinstance(step, Message) and step.role == "user"]
     if len(said) >= _REPEATS and len(set(said[-_REPEATS:])) == 1:
         yield "the simulated user repeated itself until the end, which is no fault of the agent"
+
+
+# ---- skills that were opened ----------------------------------------------------------------------
+
+
+def opened_skills(trajectory: Trajectory) -> tuple[str, ...]:
+    """Return the names of the skills that were opened, each once, in order.
+
+    Every call counts, not only the first: a target may open another skill before the right one. A call that failed
+    opened nothing.
+    """
+    found: dict[str, None] = {}
+    steps = trajectory.steps
+    for i, step in enumerate(steps):
+        if isinstance(step, ToolCall) and not _failed(trajectory, i):
+            found.update(dict.fromkeys(_names(step)))
+    return tuple(found)
+
+
+def _names(call: ToolCall) -> Iterator[str]:
+    if call.tool.lower() in _TOOLS:
+        name = next((call.arguments[each] for each in _ARGUMENTS if each in call.arguments), None)
+        if isinstance(name, str):
+            yield name.strip().removeprefix("/")
+    else:
+        yield from _FILE.findall(json.dumps(call.arguments, ensure_ascii=False))
+
+
+def _failed(trajectory: Trajectory, at: int) -> bool:
+    """Return whether the first observation after a call, before the next one, is an error."""
+    for step in trajectory.steps[at + 1 :]:
+        if isinstance(step, ToolCall):
+            return False
+        if isinstance(step, Observation):
+            return step.failed
+    return False

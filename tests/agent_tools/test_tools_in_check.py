@@ -60,3 +60,23 @@ def test_two_functions_of_one_name_are_an_error(tmp_path) -> None:
     (tmp_path / "other.py").write_text(GOOD)
     (one,) = found(tmp_path, GOOD, 'python("shop:find"), python("other:find")')
     assert one == ("SK224", "two tools are named `find`, `shop:find` and `other:find`")
+
+
+IN_ENVIRONMENT = PROGRAM.replace(
+    "rollout = react { tools = [TOOLS] }", 'rollout = environment("shop:Shop") { agent = react { tools = [TOOLS] } }'
+)
+
+
+def in_environment(folder, code, tools='python("shop:find")'):
+    (folder / "shop.py").write_text(code)
+    source = Source(str(folder / "p.skill"), IN_ENVIRONMENT.replace("TOOLS", tools))
+    return [(each.code, each.message) for each in check_source(source, folder).diagnostics]
+
+
+def test_the_tools_of_an_agent_in_an_environment_are_checked_alike(tmp_path) -> None:
+    assert in_environment(tmp_path, GOOD) == []
+    assert in_environment(tmp_path, "def find(): ...\n") == [
+        ("SK223", "the tool `shop:find` has no docstring, which an agent chooses it by")
+    ]
+    named = in_environment(tmp_path, GOOD.replace("def find", "def act"), 'python("shop:act")')
+    assert named == [("SK224", "`shop:act` has the name of the agent's action")]

@@ -63,5 +63,51 @@ def test_the_model_of_a_simulated_user_is_used() -> None:
     assert "SK604" not in [each.code for each in found("user = customer")[0].diagnostics]
 
 
-def test_an_agent_of_a_later_version_is_refused() -> None:
-    assert found("agent = react")[1][0][1].startswith("`agent = react` needs skillc")
+TOOLS = 'agent = react { tools = [python("shop:find"), python("shop:pay")]; calls = 2 }; turns = 5'
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ['used("find")', 'used("act")', 'calls("find") / 10', 'order("find", "act")', "1 - turns() / 5 turns"],
+)
+def test_an_agent_with_tools_is_measured_by_its_calls(metric) -> None:
+    checked, errors = found(TOOLS, f"metric looked = {metric}")
+    assert errors == []
+    looked = next(each for each in checked.metrics if each.name == "looked")
+    assert (looked.low, looked.high) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("rollout", "metric", "code", "message"),
+    [
+        (TOOLS, 'used("fnd")', "SK204", "unknown tool `fnd`"),
+        ("agent = react { tool = [] }", "turns() / 50 turns", "SK202", "unknown setting `tool`"),
+        ("agent = react { turns = 3 }", "turns() / 50 turns", "SK202", "unknown setting `turns`"),
+        ("agent = react { calls = 0 }", "turns() / 50 turns", "SK315", "must be at least 1"),
+    ],
+)
+def test_what_an_agent_with_tools_does_not_have_is_refused(rollout, metric, code, message) -> None:
+    errors = found(rollout, f"metric looked = {metric}")[1]
+    assert any(code == each and message in said for each, said in errors), errors
+
+
+def test_a_skill_may_be_opened_in_an_environment() -> None:
+    program = PROGRAM.replace("trainable section", "load = on_demand; trainable section")
+    assert found("turns = 3", "metric opens = opened(find_things)", program)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "hint"), [("load = on_demand", "write `load = always`"), ('beside = ["../skills"]', "remove `beside`")]
+)
+def test_a_target_that_cannot_open_skills_is_refused(setting, hint) -> None:
+    program = PROGRAM.replace('environment("house:House") { rooms = 3; ROLLOUT }', "code")
+    program = program.replace("reward()", "exact_match(action)").replace(
+        "trainable section", f"{setting}; trainable section"
+    )
+    checked, errors = found(program=program)
+    assert errors == [("SK422", "a target of `rollout = code` cannot open skills")]
+    (error,) = [each for each in checked.diagnostics if each.code == "SK422"]
+    assert (
+        error.hint,
+        checked.diagnostics[0].primary.source.text[error.primary.span.start : error.primary.span.end],
+    ) == (hint, setting)

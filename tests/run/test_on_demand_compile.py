@@ -22,7 +22,7 @@ from skillc.pipeline.report import compile_json, compile_table
 from skillc.pipeline.sanity import sanity_plan
 from skillc.plan.lock import read_lock
 from skillc.run.time_left import book_total
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 from skillc.trajectories.trajectory import Observation, ToolCall
 
 ROOT = Path(__file__).resolve().parents[2]

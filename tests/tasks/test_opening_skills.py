@@ -20,7 +20,7 @@ from skillc.plan.schema import MetricPlan, RolloutPlan
 from skillc.tasks import kind as kinds
 from skillc.tasks.kind import RolloutKind, Skill, rollout_kind
 from skillc.tasks.runner import RolloutRunner
-from skillc.trajectories.opening import opened_skills
+from skillc.trajectories.signals import opened_skills
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
 SKILL = document_of(

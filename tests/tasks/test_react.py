@@ -222,8 +222,8 @@ def test_a_secret_that_a_server_was_given_reaches_neither_the_model_nor_the_reco
     from skillc.tools.toolbox import Toolbox
 
     class WithSecret(Toolbox):
-        def __init__(self, declared, root):
-            super().__init__(declared, root)
+        def __init__(self, declared, root, **more):
+            super().__init__(declared, root, **more)
             self.secrets = [Secret("TOKEN", "order 7 is late")]
 
     monkeypatch.setattr("skillc.tasks.react.Toolbox", WithSecret)

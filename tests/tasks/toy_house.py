@@ -114,3 +114,31 @@ class Shop:
 
     def score(self):
         return float(any("blue" in text for text in self.heard))
+
+
+class Pairs:
+    """Takes two outputs at once."""
+
+    def reset(self, example):
+        self.done = False
+        return "Ready."
+
+    def step(self, action):
+        self.done = action == {"verb": "go", "times": 2}
+        return "Done.", 0.0, self.done, {}
+
+    def score(self):
+        return float(self.done)
+
+
+class Quiet:
+    """Names no actions, and ends at the first one."""
+
+    def reset(self, example):
+        return "It is quiet."
+
+    def step(self, action):
+        return "", 0.0, True, {}
+
+    def score(self):
+        return 1.0

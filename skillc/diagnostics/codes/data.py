@@ -9,6 +9,7 @@ from skillc.diagnostics.codes.code import Code, program
 
 _SOURCE = 'source = "trivia.jsonl"'
 _RULES = "trainable section rules"
+_BY_CODE = "output answer: text\n  rollout = code"
 _BY_TOPIC = program(gate="regressed(correct, by = topic) <= 5%")
 
 _DECLARED = (
@@ -87,6 +88,15 @@ _DECLARED = (
         program("metric used = opened(answer_trivia)", gate="candidate.used >= 50%").replace(
             _RULES, f"load = on_demand; {_RULES}"
         ),
+    ),
+    Code(
+        422,
+        "skill that the target cannot open",
+        "With `load = on_demand`, and of the skills in `beside`, the target reads names and descriptions, and opens "
+        "what it needs. The target of `rollout = code` writes programs, which open no skill. Write `load = always`, or "
+        "run the skill where targets open skills: `predict`, `react`, an environment, a function or an agent.",
+        program().replace(_RULES, f"load = on_demand; {_RULES}").replace("output answer: text", _BY_CODE),
+        program().replace("output answer: text", _BY_CODE),
     ),
     Code(
         411,

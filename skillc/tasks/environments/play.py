@@ -1,10 +1,11 @@
-"""The kind of rollout `environment`: the target plays an example, one call and one action in each turn."""
+"""The kind of rollout `environment`: the target plays an example, one action in each turn."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,29 +15,36 @@ from skillc.models.calls import Call, Completion, Message
 from skillc.models.dspy_lm import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
-from skillc.tasks.environments.pool import EnvironmentPool
+from skillc.tasks.environments.acting import Moment, ReplyingAgent, TurnAgent
+from skillc.tasks.environments.handle import Handle, Seen
 from skillc.tasks.environments.process import (
     EnvironmentFailed,
+    EnvironmentPool,
     EnvironmentProcess,
     Opening,
     opening_in_this_interpreter,
 )
-from skillc.tasks.environments.prompts import Form, Turn
+from skillc.tasks.environments.prompts import Form
 from skillc.tasks.environments.protocol import find_environment
+from skillc.tasks.environments.tool_agent import ToolAgent, ToolForm
 from skillc.tasks.environments.user import SimulatedUser
-from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind, skill_text
+from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
+from skillc.tasks.react import AgentTools
 from skillc.trajectories.trajectory import Message as Said
-from skillc.trajectories.trajectory import Observation, Outcome, Step, ToolCall, Trajectory
+from skillc.trajectories.trajectory import Observation, Outcome, Step, Trajectory
 
 _SEEDS = 2**31
-_ACT = "act"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of `environment(...)` that skillc reads; the class gets the others as keyword arguments."""
+    """The settings of `environment(...)` that skillc reads; the class gets the others as keyword arguments.
+
+    `tools` are the settings of `agent = react { ... }`, None for another agent.
+    """
 
     agent: str
+    tools: Mapping[str, Any] | None
     turns: int
     history: int
     observation: int
@@ -57,7 +65,9 @@ class Settings:
             known["user"] = {"kind": known["user"]}
         for name in ("step_time", "reset_time"):
             known[name] = float(known[name])
-        return cls(**known, passed=given)
+        tools = plan.task.rollout.with_tools
+        known["agent"] = "react" if tools is not None else known["agent"]
+        return cls(**known, tools=tools, passed=given)
 
 
 @rollout_kind("environment")
@@ -67,6 +77,8 @@ class EnvironmentRollout(RolloutKind):
     A process that dies or hangs, and an exception of its class, end an attempt. The rollout is repeated once in a new
     process, with the replies of the first attempt as long as the prompts are the same; then it is unmeasured.
     """
+
+    opens = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -83,11 +95,17 @@ class EnvironmentRollout(RolloutKind):
             settings.observation,
         )
         self._user = SimulatedUser.of(site, settings.user) if settings.user is not None else None
+        self._tools: ToolForm | None = None
+        if settings.tools is not None:
+            self._tools = ToolForm(site, self._form, settings.tools)
+            self.tools = self._tools.declared.tools
 
     @classmethod
     def source(cls, plan: Plan, root: Path) -> str:
-        """As `RolloutKind.source`: the digest of the files of the class, and of those it imports from the folder."""
-        return opening_of(plan, root).inspect(Settings.of(plan).reset_time)
+        """As `RolloutKind.source`: the digest of the files of the class and of tools, with those they import."""
+        settings = Settings.of(plan)
+        source = opening_of(plan, root).inspect(settings.reset_time)
+        return source if settings.tools is None else f"{source} {AgentTools.source(settings.tools, root)}"
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
@@ -97,7 +115,7 @@ class EnvironmentRollout(RolloutKind):
         for _ in range(2):
             # The tokens of the attempt that counts.
             del made[before:]
-            rollout = _Rollout(self, skill_text(skill), example, sample, replies)
+            rollout = _Rollout(self, skill, example, sample, replies)
             try:
                 async with self._pool.lent() as process:
                     return await rollout.play(process)
@@ -106,8 +124,10 @@ class EnvironmentRollout(RolloutKind):
         raise RolloutFailed("environment", str(failed)) from failed
 
     async def close(self) -> None:
-        """End the processes."""
+        """End the processes, and the servers of tools."""
         await self._pool.close()
+        if self._tools is not None:
+            await self._tools.declared.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +142,27 @@ class _Rollout:
     def __init__(
         self,
         kind: EnvironmentRollout,
-        skill: str | None,
+        skill: Skill | None,
         example: Example,
         sample: int,
         replies: dict[tuple[str, int], _Reply],
     ) -> None:
         self._kind = kind
-        self._skill = skill
         self._example = example
         self._sample = sample
         self._replies = replies
+        self._asked = 0
         self._steps: list[Step] = []
-        self._past: list[Turn] = []
         self._answer: JsonObject | None = None
         self._talk = kind._user.talk(example, self._ask) if kind._user is not None else None
+        self._agent = self._agent_of(skill)
+
+    def _agent_of(self, skill: Skill | None) -> TurnAgent:
+        site, tools = self._kind.site, self._kind._tools
+        if tools is not None:
+            return ToolAgent(tools, skill, self._example, self._ask_target, self._steps)
+        text, offered = site.read_at_once(skill), site.offered(skill)
+        return ReplyingAgent(self._kind._form, self._example, text, offered, self._ask_target, self._steps)
 
     async def play(self, process: EnvironmentProcess) -> Trajectory:
         """Play to the end or to the limit of turns.
@@ -143,52 +170,72 @@ class _Rollout:
         Raises:
             EnvironmentFailed: the environment failed.
         """
-        settings, form = self._kind._settings, self._kind._form
-        site = self._kind.site
-        seed = _seed(site.plan.data.seed, self._example.id, self._sample)
+        settings, tools = self._kind._settings, self._kind._tools
+        seed = _seed(self._kind.site.plan.data.seed, self._example.id, self._sample)
         state = await process.ask("reset", settings.reset_time, example=_given(self._example), seed=seed)
-        observation = await self._observed(process, state, opening=True)
+        seen = await self._observed(process, state, opening=True)
+        self._steps += seen.steps
+        handle = Handle(partial(self._stepped, process), seen) if tools is not None and tools.acting else None
+        observation: str | None = seen.text
         problem: str | None = None
-        done = bool(state["done"])
-        while not done and len(self._past) < settings.turns:
-            actions = state["actions"]
-            messages = form.messages(self._skill, self._example, self._past, observation, actions)
-            reply = (await self._ask(site.role, len(self._past), messages)).text
-            self._past.append(Turn.of(observation, reply))
-            action, unreadable = form.action(reply, actions)
-            if action is None:
-                problem = unreadable
-                observation = form.shortened(f"{unreadable}; nothing was done")
-                self._steps += (Said(reply), Observation(observation, failed=True))
-                continue
-            self._answer = action
-            self._steps += _acted(reply, action, form.reasons)
-            state = await process.ask("step", settings.step_time, action=_sent(action))
-            observation = await self._observed(process, state)
-            done = bool(state["done"]) or (self._talk is not None and self._talk.ended)
+        turns, finished = 0, seen.done
+        while not finished and turns < settings.turns:
+            turns += 1
+            done = await self._agent.act(Moment(observation, seen.actions, handle))
+            if done.problem is not None:
+                problem = done.problem
+                observation = self._nothing_done(problem)
+            elif done.action is not None:
+                self._answer = done.action
+                seen = await self._stepped(process, _sent(done.action))
+                self._steps += seen.steps
+                observation = seen.text
+            elif handle is not None:
+                self._answer, seen, observation = done.answer, handle.seen, None
+            finished = seen.done or done.answer is not None
+        if handle is not None and self._answer is None and turns:
+            done = await self._agent.act(Moment(observation, seen.actions, handle, last=True))
+            self._answer, problem = done.answer, done.problem
+        if handle is not None:
+            await handle.close()
         reward = (await process.ask("score", settings.step_time))["score"]
-        outcome: Outcome = "finished" if done else "turns"
+        outcome: Outcome = "finished" if finished else "turns"
         return Trajectory(
             tuple(self._steps),
-            self._answer if self._past else {},
+            self._answer if turns else {},
             problem if self._answer is None else None,
             outcome,
             reward,
-            turns=len(self._past),
+            turns=turns,
         )
 
-    async def _observed(self, process: EnvironmentProcess, state: Mapping[str, Any], *, opening: bool = False) -> str:
-        """Record an observation, and what the simulated user says to it; return what the target reads."""
+    def _nothing_done(self, problem: str) -> str:
+        """Record that a turn was without an action; return what the target reads."""
+        text = self._kind._form.shortened(f"{problem}; nothing was done")
+        self._steps.append(Observation(text, failed=True))
+        return text
+
+    async def _stepped(self, process: EnvironmentProcess, action: Any) -> Seen:
+        """Act, as the class takes it."""
+        return await self._observed(process, await process.ask("step", self._kind._settings.step_time, action=action))
+
+    async def _observed(self, process: EnvironmentProcess, state: Mapping[str, Any], *, opening: bool = False) -> Seen:
+        """Return an observation, and what the simulated user says to it."""
         form = self._kind._form
-        observation = form.shortened(str(state["observation"]))
-        if observation or not opening:
-            self._steps.append(Observation(observation, failed=bool(state.get("failed"))))
-        if self._talk is None or not (opening or state["say"] is not None) or state["done"]:
-            return observation
+        text = form.shortened(str(state["observation"]))
+        failed, done = bool(state.get("failed")), bool(state["done"])
+        seen = Seen(text, Observation(text, failed) if text or not opening else None, state["actions"], done)
+        if self._talk is None or not (opening or state["say"] is not None) or done:
+            return seen
         said = form.shortened(await self._talk.reply(None if opening else str(state["say"])))
-        self._steps.append(Said(said, "user"))
         await process.ask("hear", self._kind._settings.step_time, text=said)
-        return "\n\n".join(part for part in (observation, f"[user] {said}") if part)
+        both = "\n\n".join(part for part in (text, f"[user] {said}") if part)
+        ended = self._talk.ended and not opening
+        return replace(seen, text=both, said=(Said(said, "user"),), done=ended)
+
+    async def _ask_target(self, messages: tuple[Message, ...]) -> str:
+        self._asked += 1
+        return (await self._ask(self._kind.site.role, self._asked, messages)).text
 
     async def _ask(self, role: str, number: int, messages: tuple[Message, ...], again: int = 0) -> Completion:
         """Return the reply of a model; that of the first attempt if it got the same prompt, which is charged once."""
@@ -236,9 +283,3 @@ def _seed(seed: int, example: str, sample: int) -> int:
 def _sent(action: JsonObject) -> Any:
     """The action as the class gets it: the value of a single output, else value by output."""
     return next(iter(action.values())) if len(action) == 1 else dict(action)
-
-
-def _acted(reply: str, action: JsonObject, reasons: bool) -> tuple[Step, ...]:
-    """The steps of a reply: its reasoning where it has any, and the action."""
-    call = ToolCall(_ACT, dict(action))
-    return (Said(reply), call) if reasons else (call,)

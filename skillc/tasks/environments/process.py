@@ -1,4 +1,4 @@
-"""The handle of one environment's process: starts it, asks it, and ends it."""
+"""Processes of environments: how one is started, asked and ended, and the pool of a run that lends them to rollouts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,39 @@ class EnvironmentProcess:
             await asyncio.sleep(0.005)
         # A child that has left the session may hold the pipes open.
         self._process._transport.close()  # type: ignore[attr-defined]
+
+
+class EnvironmentPool:
+    """Lends processes to rollouts; as many are alive as rollouts ran at once."""
+
+    def __init__(self, opening: Opening, *, start_time: float) -> None:
+        self._opening = opening
+        self._start_time = start_time
+        self._idle: list[EnvironmentProcess] = []
+        self._alive: set[EnvironmentProcess] = set()
+
+    @asynccontextmanager
+    async def lent(self) -> AsyncIterator[EnvironmentProcess]:
+        """Lend a process for one rollout; after any exception inside it is ended, since its state is unknown.
+
+        Raises:
+            EnvironmentFailed: no process could be started.
+        """
+        process = self._idle.pop() if self._idle else await EnvironmentProcess.start(self._opening, self._start_time)
+        self._alive.add(process)
+        try:
+            yield process
+        except BaseException:
+            await process.kill()
+            self._alive.discard(process)
+            raise
+        self._idle.append(process)
+
+    async def close(self) -> None:
+        """End all processes."""
+        alive, self._alive = self._alive, set()
+        self._idle.clear()
+        await asyncio.gather(*(process.close() for process in alive))
 
 
 def opening_in_this_interpreter(target: str, root: Path, **more: Any) -> Opening:

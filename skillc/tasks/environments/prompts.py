@@ -3,7 +3,8 @@
 The conversation grows at its end, so that a server's prefix cache holds all of it but the last observation: the system
 message has the skill, the first user message the inputs, each further message one observation or reply. The possible
 actions and the request end the last message alone. A history over its limit is cut to half of it, which moves the
-prefix once in many turns.
+prefix once in many turns. So does the text of a skill that the target opens: it joins the instructions, where no limit
+of the history reaches it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from skillc.document.offer import OPEN, offer_as_action
+from skillc.document.skill import Document
 from skillc.json_values import JsonObject, as_text
 from skillc.models.calls import Message
 from skillc.outcomes import Example
@@ -22,6 +25,7 @@ from skillc.text import counted, listed
 from skillc.tokens import count_tokens
 
 _MARKS = " \t\r\n\"'`*>"
+_OPENS = re.compile(rf"(?:^|[\s\"'`:{{]){OPEN}\b[\s:=(\"'`]*(?P<name>[\w.-]*)[\s)\"'`}}.]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,21 @@ class Turn:
     def of(cls, observation: str, reply: str) -> Turn:
         """Return a turn with its size."""
         return cls(observation, reply, count_tokens(observation) + count_tokens(reply))
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What the target reads of skills in a turn.
+
+    Attributes:
+        text: of those that it always reads; None without.
+        opened: the texts of those that it has opened.
+        offered: those that it may open.
+    """
+
+    text: str | None = None
+    opened: tuple[str, ...] = ()
+    offered: tuple[Document, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +76,34 @@ class Form:
     observation: int
 
     def messages(
-        self, skill: str | None, example: Example, past: Sequence[Turn], now: str, actions: Sequence[str] | None
+        self, reads: Reads, example: Example, past: Sequence[Turn], now: str, actions: Sequence[str] | None
     ) -> tuple[Message, ...]:
         """Return the prompt of one turn.
 
         Args:
-            skill: the text of the skill.
+            reads: the skills.
             example: its inputs begin the conversation.
             past: all turns so far.
             now: the observation, cut to its limit.
             actions: the possible ones, if the environment names them.
         """
-        start = first_kept(past, self.history)
+        start = first_kept([turn.size for turn in past], self.history)
         given = "\n\n".join(f"## {name}\n{as_text(value)}" for name, value in example.inputs.items())
         head = given + (f"\n\n[{counted(start, 'earlier turn')} left out]" if start else "")
-        messages = [Message("system", f"{instructions(self.task, skill)}\n\n{self._rules()}")]
-        observations = [*(turn.observation for turn in past[start:]), f"{now}\n\n{self._request(actions)}"]
+        messages = [Message("system", self._instructions(reads))]
+        observations = [*(turn.observation for turn in past[start:]), f"{now}\n\n{self._request(reads, actions)}"]
         observations[0] = f"{head}\n\n## observation\n{observations[0]}" if head else observations[0]
         for i, observation in enumerate(observations):
             messages.append(Message("user", observation))
             if start + i < len(past):
                 messages.append(Message("assistant", past[start + i].reply))
         return tuple(messages)
+
+    def _instructions(self, reads: Reads) -> str:
+        parts = [instructions(self.task, reads.text), *reads.opened, self._rules()]
+        if reads.offered:
+            parts.append(offer_as_action(reads.offered, last_line=self.reasons))
+        return "\n\n".join(parts)
 
     def _rules(self) -> str:
         asked = self._asked()
@@ -98,11 +123,12 @@ class Form:
             return f"the {names[0].replace('_', ' ')}"
         return f"a JSON object with the keys {listed(names, 'and')}"
 
-    def _request(self, actions: Sequence[str] | None) -> str:
+    def _request(self, reads: Reads, actions: Sequence[str] | None) -> str:
         asked = f"Reply with {self._asked()}" + (" on the last line." if self.reasons else " alone.")
         if actions is None:
             return asked
-        return "\n".join(["Possible actions:", *_first(actions, self.observation), "", asked])
+        every = [*actions, *(f"{OPEN} {each.name}" for each in reads.offered)]
+        return "\n".join(["Possible actions:", *first_actions(every, self.observation), "", asked])
 
     def shortened(self, observation: str) -> str:
         """Return the beginning and the end of an observation within its limit."""
@@ -115,6 +141,14 @@ class Form:
             if keep < 2 or count_tokens(text) <= self.observation:
                 return text
             keep = keep * 3 // 4
+
+    def opens(self, reply: str, actions: Sequence[str] | None) -> str | None:
+        """Return the name of the skill that a reply opens, at its end; None if it acts."""
+        lines = [line for line in reply.splitlines() if line.strip(_MARKS)]
+        if not lines or lines[-1].strip(_MARKS) in (actions or ()):
+            return None
+        found = _OPENS.search(reply if reply.lstrip().startswith("{") else lines[-1])
+        return found["name"] if found is not None else None
 
     def action(self, reply: str, actions: Sequence[str] | None) -> tuple[JsonObject | None, str | None]:
         """Return the action in a reply as value by output, or None and the problem.
@@ -135,23 +169,23 @@ class Form:
         return read_answer(self.task, last)
 
 
-def first_kept(past: Sequence[Turn], limit: int) -> int:
-    """Return how many of the first turns are left out.
+def first_kept(sizes: Sequence[int], limit: int) -> int:
+    """Return how many of the first turns are left out, from the tokens of each.
 
     Whenever the turns kept exceed the limit, the oldest are left out until they are within half of it. The result
     depends on the turns alone, and is the same for many turns in a row.
     """
     start, kept = 0, 0
-    for end, turn in enumerate(past, 1):
-        kept += turn.size
+    for end, size in enumerate(sizes, 1):
+        kept += size
         if kept > limit:
             while start < end and kept > limit // 2:
-                kept -= past[start].size
+                kept -= sizes[start]
                 start += 1
     return start
 
 
-def _first(actions: Sequence[str], limit: int) -> list[str]:
+def first_actions(actions: Sequence[str], limit: int) -> list[str]:
     """Return the actions as list items, as many as fit."""
     found: list[str] = []
     left = limit
