@@ -18,7 +18,8 @@ from skillc.pipeline.report import percent, spent_line, spent_lines
 from skillc.pipeline.report import points as signed
 from skillc.text import counted, cut
 
-_STYLE: dict[Finding, str] = {"pays": "green", "harms": "bold red", "no evidence": "dim", "not measured": "yellow"}
+# In the order of the table.
+_STYLE: dict[Finding, str] = {"harms": "bold red", "pays": "green", "not measured": "yellow", "no evidence": "dim"}
 _WHOLE = "the whole skill"
 # Characters of a rule in the plan, beside its figures, and in markdown.
 _SHOWN, _NARROW, _LONG = 56, 28, 200
@@ -153,7 +154,7 @@ def recheck_table(found: Recheck) -> RenderableType:
     job = found.job
     rows = _rows(job.plan.goal.name, _HEADS)
     texts = distinct_texts(job.parts)
-    for each in found.results:
+    for each in _ordered(found):
         finding, *figures = _cells(each)
         rows.add_row(
             Text(cut(texts[each.part.name] if each.part else _WHOLE, _NARROW)),
@@ -174,11 +175,16 @@ def recheck_markdown(found: Recheck) -> str:
         f"| {job.plan.goal.name} | {' | '.join(_HEADS)} |",
         "|---|---|---|---|---|",
     ]
-    for each in found.results:
+    for each in _ordered(found):
         name = cut(each.part.text if each.part else _WHOLE, _LONG).replace("|", "\\|")
         lines.append(f"| {name} | {' | '.join(_cells(each))} |")
     lines += ["", *(f"- {line}" for line in (*_below(found), *_facts(found)))]
     return "\n".join(lines)
+
+
+def _ordered(found: Recheck) -> list[PartResult]:
+    """Return the whole skill, then what harms, what pays, and the rest in the order of measurement."""
+    return [found.whole, *sorted(found.parts, key=lambda each: list(_STYLE).index(each.finding))]
 
 
 def _rows(title: str, heads: tuple[str, ...]) -> Table:
