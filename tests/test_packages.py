@@ -29,7 +29,7 @@ ORDER = (
         "run",
         "artifacts",
     ),
-    *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "audit", "code_pages", "importer"),
+    *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "audit", "noise", "code_pages", "importer"),
     *("pygments_lexer", "lsp", "cli"),
 )
 # The parser reports what it finds, and a diagnostic points into a source.

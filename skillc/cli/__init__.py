@@ -31,6 +31,7 @@ VERBS = {
     "audit": "list the files of a skill that fresh rollouts never open",
     "eval": "score skills on a split, with one model or several",
     "recheck": "find which rules of a compiled skill still pay, with a newer or another model",
+    "noise": "measure how much a skill differs from itself, from run to run and under load",
     "serve": "start the model servers that a program declares",
     "doctor": "report what a compile lacks, and the command that fixes it",
     "cache": "manage cached model replies",
@@ -48,6 +49,7 @@ _MODULES = {
     "skills": ("install", "history", "diff", "breaking", "resolve"),
     "audits": ("audit",),
     "rechecks": ("recheck",),
+    "noise": ("noise",),
     "cache": ("cache",),
     "pages": ("explain", "std", "completion", "lsp"),
 }

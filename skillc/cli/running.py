@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import threading
 import time
@@ -35,6 +36,9 @@ from skillc.models.client import Client
 from skillc.models.roles import servers_of
 from skillc.models.serving.records import running_servers, stop_server
 from skillc.models.serving.server import Server
+from skillc.noise.job import NoiseJob
+from skillc.noise.report import preview_line
+from skillc.noise.run import NoiseFound, measure_noise
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.sanity import SanityResult, check_sanity, plan_for_sanity
 from skillc.pipeline.tidy import TidyResult, skill_to_tidy, tidy_job
@@ -154,6 +158,24 @@ def _open_measuring(
         for line in preview if not (options.quiet or options.json_lines) else ():
             status_console().print(Text(line), soft_wrap=True)
         yield progress, client, stop
+
+
+def run_noise(planned: Planned, job: NoiseJob, options: RunOptions) -> NoiseFound:
+    """Print the upper bound of the cost, and measure one skill several times with progress on the console."""
+    home, plan = planned.root / ".skillc", job.plan
+    try:
+        make_home(home)
+    except OSError as problem:
+        raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
+    check_folders(planned.checked, plan, planned.root)
+    facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
+    run = _open_run("noise", plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
+    with run as (progress, client, stop):
+        if options.fresh:
+            client.bind_store(None, secrets.token_hex(8))
+        if not (options.quiet or options.json_lines):
+            status_console().print(Text(preview_line(job)), soft_wrap=True)
+        return measure_noise(job, progress, client, stop)
 
 
 @contextmanager

@@ -157,28 +157,30 @@ def bound_of(
     return whole
 
 
-def check_caps(plan: Plan, bound: SpendBound, fewer: str = "fewer models or skills") -> None:
-    """Refuse an evaluation that cannot be completed under the caps; `fewer` is what else would help.
+def check_caps(
+    plan: Plan, bound: SpendBound, *, what: str = "this evaluation", fewer: str = "fewer models or skills"
+) -> None:
+    """Refuse a measurement that cannot be completed under the caps; `what` and `fewer` name it and a fix in the error.
 
     Raises:
         SkillcError: with a sufficient setting.
     """
     least, about, budget = bound.least, bound.estimate, plan.budget
+    found: tuple[str, str, str, str] | None = None
     if budget.calls is not None and least.calls > budget.calls:
-        raise _too_little("calls", f"{least.calls:,}", f"{budget.calls:,}", str(least.calls), fewer)
-    if budget.tokens is not None and least.tokens > budget.tokens:
-        takes, enough = f"about {units.tokens(about.tokens)}", units.rounded_up(about.tokens)
-        raise _too_little("tokens", takes, units.tokens(budget.tokens), str(enough), fewer)
-    if budget.cost is not None and least.cost is not None and least.cost > budget.cost:
+        found = "calls", f"{least.calls:,}", f"{budget.calls:,}", str(least.calls)
+    elif budget.tokens is not None and least.tokens > budget.tokens:
+        takes, enough = f"about {units.tokens(about.tokens)}", str(units.rounded_up(about.tokens))
+        found = "tokens", takes, units.tokens(budget.tokens), enough
+    elif budget.cost is not None and least.cost is not None and least.cost > budget.cost:
         takes, cents = f"about {units.dollars(about.cost)}", units.cents_up(about.cost or least.cost)
-        raise _too_little("cost", takes, units.dollars(budget.cost), cents, fewer)
-
-
-def _too_little(name: str, takes: str, allowed: str, enough: str, fewer: str) -> SkillcError:
-    return SkillcError(
-        f"the budget cannot pay for this evaluation: it takes {takes} {name}, and {allowed} are allowed",
-        hint=f"use `--set budget.{name}={enough}`, or {fewer}",
-    )
+        found = "cost", takes, units.dollars(budget.cost), cents
+    if found is not None:
+        name, takes, allowed, enough = found
+        raise SkillcError(
+            f"the budget cannot pay for {what}: it takes {takes} {name}, and {allowed} are allowed",
+            hint=f"use `--set budget.{name}={enough}`, or {fewer}",
+        )
 
 
 Split = Literal["validation", "train", "test"]

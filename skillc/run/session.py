@@ -215,14 +215,21 @@ class Session:
         client.preload()
 
     def rollouts(
-        self, meter: Meter, role: str = TARGET, plan: Plan | None = None, *, first_sample: int = 0
+        self,
+        meter: Meter,
+        role: str = TARGET,
+        plan: Plan | None = None,
+        *,
+        first_sample: int = 0,
+        most: int | None = None,
     ) -> Rollouts:
         """Return rollouts of the program's task, or that of another plan, with a role's model, scored by a meter.
 
-        Their samples count from `first_sample`, apart from those of other runs with the same replies in the cache.
+        Their samples count from `first_sample`, apart from those of other runs with the same replies in the cache. At
+        most `most` of them are in flight at once; None sets no limit.
         """
         plan = plan or self.plan
-        runner = RolloutRunner(plan, self.client, role=role, root=meter.root)
+        runner = RolloutRunner(plan, self.client, role=role, root=meter.root, most=most)
         self._runners.append(runner)
 
         async def run(skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:

@@ -55,11 +55,15 @@ class Rollout:
 class RolloutRunner:
     """Runs rollouts of a plan's task with the model of a role; `root` is the program's folder.
 
+    At most `most` rollouts are in flight at once, None for as many as the kind admits.
+
     Raises:
         SkillcError: the kind of rollout is unknown, or this machine lacks what it needs.
     """
 
-    def __init__(self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None) -> None:
+    def __init__(
+        self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None, most: int | None = None
+    ) -> None:
         self._client = client
         kind = find_kind(plan)
         if plan.skill.load == "on_demand" and not kind.opens:
@@ -74,7 +78,8 @@ class RolloutRunner:
             plan, client, role, root or Path(), lambda message: client.pacing.report(hide.message(message)), company
         )
         self._kind: RolloutKind = kind(site) if plan.task.executor is None else _on_cluster(site)
-        self._slots = asyncio.Semaphore(self._kind.slots) if self._kind.slots is not None else None
+        slots = [each for each in (self._kind.slots, most) if each is not None]
+        self._slots = asyncio.Semaphore(min(slots)) if slots else None
 
     @property
     def folders(self) -> bool:

@@ -163,7 +163,8 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
     prices = price_table(plan)
     preflight = preflight_stage(tried_models(plan), prices)
     bound = bound_of(plan, [model], _arms(skill, parts), len(examples), sizes_of(plan, dataset, root), prices)
-    check_caps(plan, bound, f"fewer rules: `--rules {max(1, len(parts) // 2)}`, or fewer examples with `--examples`")
+    fewer = f"fewer rules: `--rules {max(1, len(parts) // 2)}`, or fewer examples with `--examples`"
+    check_caps(plan, bound, fewer=fewer)
     same_data = lock.data.digest == dataset.digest
     return RecheckJob(
         plan=plan,

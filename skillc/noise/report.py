@@ -1,0 +1,266 @@
+"""A measurement of noise as JSON and as a table on a terminal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import sqrt
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from skillc.gates import units
+from skillc.noise.job import NoiseJob
+from skillc.noise.run import NoiseAt, NoiseFound
+from skillc.optimize.gate.null import NullGates
+from skillc.pipeline.report import percent, points, spent_line, spent_lines
+from skillc.stats.noise import Difference, Noise, margin
+from skillc.text import counted
+
+# A drift is reported at this level.
+_DRIFT = 0.01
+
+
+def noise_json(found: NoiseFound) -> dict[str, JsonValue]:
+    """Return the object that `noise --json` prints: shares and goals to six digits, null if unknown."""
+    job, floor = found.job, floor_of(found)
+    return {
+        "format_version": 1,
+        "split": job.split,
+        "skill": job.arm.name,
+        "digest": job.arm.digest,
+        "goal": job.plan.goal.name,
+        "model": job.plan.models["target"].model,
+        "examples": len(job.examples),
+        "repeats": job.repeats,
+        "samples": job.program.optimize.samples,
+        "concurrency": [_at(each) for each in found.at],
+        "between": [_between(first, other, each) for first, other, each in found.between],
+        "margin": None if floor is None else _number(floor),
+        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
+        "spent": found.spent,
+        "served": [served.to_json() for served in found.served],
+        "stopped": found.stopped,
+        "lost": None if found.lost is None else found.lost.message,
+    }
+
+
+def _at(found: NoiseAt) -> JsonValue:
+    noise = found.noise
+    return {
+        "concurrency": found.concurrency,
+        "examples": noise.examples,
+        "groups": noise.groups,
+        "changed": noise.changed,
+        "flips": _number(noise.flips),
+        "flips_interval": _interval(noise.flips_interval),
+        "loss": _number(noise.loss),
+        "means": [_number(mean) for mean in noise.means],
+        "deviation": _number(noise.deviation),
+        "deviation_interval": _interval(noise.deviation_interval),
+        "largest_difference": _number(noise.largest),
+        "drift_p": _number(noise.drift),
+        "gates": _gates(found.gates),
+        "unmeasured": dict(found.unmeasured),
+        "not_run": found.not_run,
+    }
+
+
+def _gates(found: NullGates | None) -> JsonValue:
+    return None if found is None else {"accepted": found.accepted, "chance": _number(found.chance)}
+
+
+def _between(first: int, other: int, found: Difference) -> JsonValue:
+    return {
+        "concurrency": [first, other],
+        "examples": found.examples,
+        "flips": _number(found.flips),
+        "flips_interval": _interval(found.flips_interval),
+        "difference": _number(found.mean),
+        "difference_interval": _interval(found.mean_interval),
+    }
+
+
+def _number(value: Fraction | float | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _interval(ends: tuple[Fraction, Fraction] | tuple[float, float] | None) -> JsonValue:
+    return None if ends is None else [_number(end) for end in ends]
+
+
+def floor_of(found: NoiseFound) -> float | None:
+    """Return the gain on validation that the skill exceeds against itself in 5 % of comparisons, in points of the goal.
+
+    It is that of the noisiest concurrency, for the size of the validation split and the program's samples.
+    """
+    job = found.job
+    deviations = [
+        each.noise.deviation * sqrt(len(job.examples) / len(job.dataset.validation))
+        for each in found.at
+        if each.noise.deviation is not None
+    ]
+    return margin(max(deviations), job.program.optimize.samples) if deviations else None
+
+
+def preview_line(job: NoiseJob) -> str:
+    """Return the line to print before anything is sent."""
+    most, about = job.bound.most, job.bound.estimate
+    parts = [
+        counted(len(job.examples), f"{job.split} example"),
+        counted(job.repeats, "repeat"),
+        counted(len(job.concurrency), "concurrency", "concurrencies"),
+    ]
+    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
+    return (
+        f"{' x '.join(parts)}: at most {counted(most.calls, 'call')}, {units.tokens(most.tokens)} tokens, "
+        f"{units.dollars(most.cost)} (about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
+    )
+
+
+def noise_table(found: NoiseFound) -> RenderableType:
+    """Return the report of a measurement for a terminal of 80 columns."""
+    job = found.job
+    model = job.plan.models["target"].model
+    head = f"{job.split}: {counted(len(job.examples), 'example')}, {counted(job.repeats, 'repeat')} each"
+    lines = [Text(), Text(f"{head}, {job.arm.label}, {model}", style="bold"), Text()]
+    return Group(*lines, _rows(found), Text(), *map(Text, _below(found)), _facts(found))
+
+
+def _rows(found: NoiseFound) -> Table:
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in ("at once", found.job.plan.goal.name, "flips", "95 %", "changed", "deviation", "largest"):
+        rows.add_column(name, justify="right", no_wrap=True)
+    for each in found.at:
+        noise = each.noise
+        mean = sum(noise.means, Fraction(0)) / len(noise.means) if noise.means else None
+        rows.add_row(
+            str(each.concurrency),
+            percent(mean),
+            percent(noise.flips),
+            _range(noise),
+            f"{noise.changed} of {noise.examples}",
+            "–" if noise.deviation is None else f"{noise.deviation * 100:.2f}",
+            "–" if noise.largest is None else f"{float(noise.largest) * 100:.2f}",
+        )
+    return rows
+
+
+def _range(noise: Noise) -> str:
+    if noise.flips_interval is None:
+        return "–"
+    low, high = (f"{float(end) * 100:.1f}" for end in noise.flips_interval)
+    return f"{low} – {high}"
+
+
+def _below(found: NoiseFound) -> list[str]:
+    """Return the lines below the table: what the columns mean, between concurrencies, margin, gates, failures."""
+    lines = [
+        "flips: share of pairs of repeats in which an example scores differently",
+        "changed: examples that score differently in some pair",
+        "deviation: standard deviation of the mean of one repeat, in points",
+        "largest: difference of the means of two repeats, in points",
+        "",
+    ]
+    lines += [line for first, other, each in found.between for line in _between_line(first, other, each)]
+    lines += [line for each in found.at for line in _drift(each, several=len(found.at) > 1)]
+    lines += [*_floor(found), *_decided(found), *_missing(found)]
+    return lines
+
+
+def _between_line(first: int, other: int, found: Difference) -> list[str]:
+    if found.flips is None or found.mean is None:
+        return []
+    line = f"between   {first} and {other} at once: {percent(found.flips)} of pairs differ"
+    if found.mean_interval is None:
+        return [line]
+    low, high = found.mean_interval
+    return [line, f"          the mean by {points(found.mean)} points (95 % interval {points(low)} to {points(high)})"]
+
+
+def _drift(found: NoiseAt, *, several: bool) -> list[str]:
+    noise = found.noise
+    if noise.drift is None or noise.drift > _DRIFT:
+        return []
+    where = f" with {found.concurrency} at once" if several else ""
+    return [
+        f"drift     the repeats{where} differ by more than their examples' flips explain (p {noise.drift:.4f}):",
+        "          something changes between repeats, such as the load or the version of the model",
+    ]
+
+
+def _floor(found: NoiseFound) -> list[str]:
+    floor, job = floor_of(found), found.job
+    if floor is None:
+        return []
+    samples = job.program.optimize.samples
+    of = f"{counted(len(job.dataset.validation), 'validation example')}, {counted(samples, 'sample')} each"
+    if floor == 0:
+        return [f"margin    none is needed: every repeat scored every example alike ({of})"]
+    return [
+        f"margin    {floor * 100:.2f} points: in 5 % of comparisons it gains more against itself",
+        f"          ({of})",
+    ]
+
+
+def _decided(found: NoiseFound) -> list[str]:
+    gates = [(each.concurrency, each.gates) for each in found.at if each.gates is not None]
+    if not gates:
+        return []
+    if not any(each.chance for _, each in gates):
+        return ["gates     never accept the skill against itself"]
+    lines = [f"accept the skill against itself in {percent(each.chance)}, {many} at once" for many, each in gates]
+    return [*("          " * (i > 0) + "gates     " * (i == 0) + line for i, line in enumerate(lines)), *advice(found)]
+
+
+def advice(found: NoiseFound) -> list[str]:
+    """Return how to write a gate that asks for more than the noise, unless the gates do."""
+    floor, goal = floor_of(found), found.job.plan.goal.name
+    worst = max((each.gates.chance for each in found.at if each.gates is not None), default=Fraction(0))
+    if floor is None or worst <= MOST_ACCEPTED:
+        return []
+    asked = f"candidate.{goal} > incumbent.{goal} + {_margin_text(floor, found.job)}"
+    return [
+        "          these ask for more than the noise:",
+        f"          {asked}",
+        f"          confidence(candidate.{goal} > incumbent.{goal}) >= 95%",
+    ]
+
+
+MOST_ACCEPTED = Fraction(1, 10)
+"""The share of null comparisons that gates may accept without advice; one at 95 % confidence accepts 5 %."""
+
+
+def _margin_text(floor: float, job: NoiseJob) -> str:
+    goal = job.plan.goal
+    if units.unit_of_metric(goal.unit, goal.low, goal.high) == units.SHARE:
+        return f"{floor * 100:.1f}%"
+    return units.format_quantity(Fraction(f"{floor:.3g}"), goal.unit)
+
+
+def _missing(found: NoiseFound) -> list[str]:
+    lines = []
+    for each in found.at:
+        for kind, count in each.unmeasured.items():
+            failed = f"{counted(count, 'rollout')} unmeasured ({kind})"
+            lines.append(f"failed    {each.concurrency} at once: {failed}; run it again")
+        if each.not_run:
+            lines.append(f"missing   {each.concurrency} at once: {counted(each.not_run, 'rollout')} not reached")
+    return lines
+
+
+def _facts(found: NoiseFound) -> Text:
+    lines = spent_lines(found.spent)
+    paid = spent_line(found.spent, "paid")
+    if paid != spent_line(found.spent):
+        lines.append(f"paid      {paid}; the rest came from the cache")
+    lines += [f"served    {served.line}" for served in found.served]
+    if found.lost is not None:
+        lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
+    elif found.stopped == "interrupted":
+        lines.append("stopped   interrupted; the same command resumes, with all replies so far")
+    elif found.stopped is not None:
+        larger = f" with a larger `{found.stopped}`" if found.stopped != "time" else ""
+        lines.append(f"stopped   the budget's cap on `{found.stopped}` was reached; the same command{larger} resumes")
+    return Text("\n".join(lines))
