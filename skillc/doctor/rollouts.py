@@ -33,6 +33,10 @@ def check_agent(plan: Plan, root: Path, environ: Mapping[str, str]) -> Iterator[
     rollout = plan.task.rollout
     if not is_agent(rollout.kind):
         return
+    sandbox = declared_sandbox(rollout.settings.get("sandbox"))
+    if sandbox.kind in ENGINES and problem_of(sandbox.kind, sandbox.image) is not None:
+        # Its image cannot be asked; the line of the sandbox reports why.
+        return
     try:
         yield Finding("installed", "ok", rollout.kind, program_of(plan, root, environ))
     except SkillcError as problem:

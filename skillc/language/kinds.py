@@ -133,16 +133,10 @@ _SANDBOX_LIMITS = (
     SettingKind("processes", (count(),), "limit of concurrent processes", default=64),
     SettingKind("disk", (amount("bytes", low=1),), "what one run may write", default=10**9),
 )
+_IMAGE = SettingKind("image", (TEXT,), "what the container contains", unset="`python:3.13-slim`")
 _SANDBOX = (
     Form("word", words=("bubblewrap", "landlock", "unsafe"), block=_SANDBOX_LIMITS),
-    Form(
-        "word",
-        words=("docker", "podman"),
-        block=(
-            SettingKind("image", (TEXT,), "what the container contains", unset="`python:3.13-slim`"),
-            *_SANDBOX_LIMITS,
-        ),
-    ),
+    Form("word", words=("docker", "podman"), block=(_IMAGE, *_SANDBOX_LIMITS)),
 )
 _CODE_SETTINGS = (
     SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code", default=10),
@@ -159,14 +153,14 @@ _CODE_SETTINGS = (
     SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that the code may read besides its own"),
     SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that the code may reach"),
 )
-_AGENT_SANDBOX = Form(
-    "word",
-    words=("bubblewrap", "landlock", "unsafe"),
-    block=(
-        SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=4 * 10**9),
-        SettingKind("processes", (count(),), "limit of concurrent processes", default=256),
-        SettingKind("disk", (amount("bytes", low=1),), "what it may write", default=10**9),
-    ),
+_AGENT_LIMITS = (
+    SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=4 * 10**9),
+    SettingKind("processes", (count(),), "limit of concurrent processes", default=256),
+    SettingKind("disk", (amount("bytes", low=1),), "what it may write", default=10**9),
+)
+_AGENT_SANDBOX = (
+    Form("word", words=("bubblewrap", "landlock", "unsafe"), block=_AGENT_LIMITS),
+    Form("word", words=("docker", "podman"), block=(_IMAGE, *_AGENT_LIMITS)),
 )
 _CLI_AGENT = (
     SettingKind("time", (TIME,), "wall time limit of one rollout", default=Fraction(600)),
@@ -176,7 +170,7 @@ _CLI_AGENT = (
     SettingKind("files", (TEXT,), "a file or folder whose content is copied into the workspace: `cases/{id}`"),
     SettingKind("tokens", (amount("tokens", low=1, whole=True),), "the most tokens of one rollout, which are reserved"),
     SettingKind("cost", (DOLLARS,), "the largest cost of one rollout, which is reserved", unset="that of `tokens`"),
-    SettingKind("sandbox", (_AGENT_SANDBOX,), "what it runs in", unset="the best that works here"),
+    SettingKind("sandbox", _AGENT_SANDBOX, "what it runs in", unset="the best that works here"),
     SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that it may reach besides the model"),
     SettingKind("reads", (Form("list", items=(TEXT,)),), "further files and folders that it may read"),
     SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables that are passed on"),

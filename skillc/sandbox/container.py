@@ -47,6 +47,9 @@ _OF_CLIENT = (
     *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH"),
     *("CONTAINER_HOST", "CONTAINER_CONNECTION", "CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"),
 )
+ENGINE_FAILED = 125
+"""The status of a client whose engine started nothing; a command may have it too."""
+
 LABEL = "skillc"
 """The label of containers; their names contain when they are certainly of no use any more."""
 
@@ -158,11 +161,13 @@ def problem_of_engine(engine: Engine, policy: Policy) -> str | None:
     return None
 
 
-def ask_in_container(engine: Engine, policy: Policy, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a short command of an image without variables, and return what it printed."""
+def ask_in_container(
+    engine: Engine, policy: Policy, command: Sequence[str], variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a short command in a container, and return what it printed; its variables must be known to clients."""
     name = _new_name(policy)
     try:
-        return _ask(*command_line(engine, policy, command, name=name, variables={}, stdin=False))
+        return _ask(*command_line(engine, policy, command, name=name, variables=variables or {}, stdin=False))
     finally:
         _ask(*_removal(engine, name))
 

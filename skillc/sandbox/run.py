@@ -102,8 +102,10 @@ def _problem_of_hosts(engine: Engine, policy: Policy) -> str | None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(policy.folder / "hosts"))
         server.listen()
-        code = f"import socket; socket.socket(socket.AF_UNIX).connect('{WORK}/hosts')"
-        done = ask_in_container(engine, replace(policy, mounts=interpreter.mounts), [*interpreter.command, "-c", code])
+        code = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        done = ask_in_container(
+            engine, replace(policy, mounts=interpreter.mounts), [*interpreter.command, "-c", code, f"{WORK}/hosts"]
+        )
     return f"{why}: {last_line(done)}" if done.returncode else None
 
 

@@ -34,6 +34,8 @@ def found(rollout, cap=""):
         'opencode { files = "cases/{repo}/{id}"; prompt = "{question} Fix {issue} and keep {{this}}." }',
         'hermes { hosts = ["pypi.org:443"]; reads = ["/opt/tools"]; environment = [env("GITHUB_TOKEN")] }',
         "claude_code { cost = $0.50; sandbox = unsafe }",
+        'codex { sandbox = docker { image = "own/codex:1"; memory = 2 GB; processes = 64; disk = 1 GB } }',
+        "opencode { sandbox = podman }",
         'command("sh {here}/agent.sh {skill} {report}") { answer = json(".result") }',
         'command("agent", "--model", "{model}", "{prompt}")',
     ],

@@ -84,6 +84,10 @@ def run(words):
             (Path(folders["/sandbox"]) / "probe").touch()
         print(*([given["--memory"], given["--pids-limit"]] if STATE["limits"] else ["max", "max"]), sep="\n")
         return 0
+    if "/run/skillc/forward.py" in program:
+        # It would listen at ports of this machine.
+        at = next(i for i, word in enumerate(program) if word.startswith("/run/skillc/"))
+        program[at : program.index("/run/skillc/forward.py") + 4] = []
     for target, source in folders.items():
         program = [source + word.removeprefix(target) if word.startswith(target) else word for word in program]
     done = subprocess.run(program, cwd=folders[given["--workdir"]], env=environment, check=False)

@@ -1,60 +1,24 @@
 """Containers, with an engine that a program plays; `make test-containers` runs them in real ones."""
 
 import asyncio
-import json
 import os
 import shutil
 import subprocess
-import sys
 import time
-from itertools import pairwise
-from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from played_engine import LIMITS, values
 
 from skillc.errors import SkillcError
 from skillc.sandbox.container import command_line, is_rootless
 from skillc.sandbox.policy import IMAGE, WORK, Limits, Mount, Policy
 from skillc.sandbox.run import choose, problem_of, run, work_folder
 
-LIMITS = Limits(time=30, memory=300_000_000, processes=20, file_size=1_000_000, disk=60_000_000)
-
-
-@pytest.fixture(params=["docker", pytest.param("podman", marks=pytest.mark.thorough)])
-def engine(request, tmp_path, monkeypatch):
-    """An engine on `PATH` that is played, and what it was asked."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    program = folder / request.param
-    program.write_text(f"#!{sys.executable} -IS\n" + (Path(__file__).parent / "fake_engine.py").read_text())
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    state = {"rootless": True, "images": [IMAGE], "limits": True}
-
-    def play(**changes):
-        (folder / "engine.json").write_text(json.dumps({**state, **changes}))
-        problem_of.cache_clear()
-        is_rootless.cache_clear()
-
-    def asked(verb="run"):
-        lines = (folder / "asked.jsonl").read_text().splitlines()
-        return [each for each in map(json.loads, lines) if each["words"][0] == verb]
-
-    play()
-    yield SimpleNamespace(name=request.param, play=play, asked=asked, folder=folder)
-    problem_of.cache_clear()
-    is_rootless.cache_clear()
-
 
 @pytest.fixture
 def work(tmp_path):
     (tmp_path / "work").mkdir()
     return tmp_path / "work"
-
-
-def values(words, option):
-    return [after for word, after in pairwise(words) if word == option]
 
 
 def shell(engine, policy, code, environment=None, stdin=None):
@@ -212,7 +176,6 @@ def test_an_engine_that_is_not_installed_is_named_and_never_chosen_by_itself(mon
 
 
 def test_a_container_is_connected_to_named_hosts_by_skillc_s_own_interpreter(engine, work):
-    """The played engine has the files of this machine, so the forwarder is the real one."""
     assert work_folder(engine.name, Policy(work)) == WORK
     shell(engine, Policy(work, hosts=("localhost:4711",), limits=LIMITS), "true", {"KEY": "k"})
     (started,) = engine.asked()

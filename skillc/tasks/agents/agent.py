@@ -26,11 +26,12 @@ from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.processes.command import CommandResult
 from skillc.redaction import Redactor, Secret
+from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import loopback_ports
-from skillc.sandbox.policy import Policy
+from skillc.sandbox.policy import MAPPED, Policy
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
-from skillc.tasks.agents.installed import folders_of, mounts_of, program_of, search_path
+from skillc.tasks.agents.installed import mounts_of, program_files, program_of, search_path
 from skillc.tasks.agents.report import Report, Unreadable
 from skillc.tasks.agents.settings import AgentSettings
 from skillc.tasks.agents.workspace import Workspace, digest_of
@@ -140,15 +141,17 @@ class AgentRollout(RolloutKind):
         super().__init__(site)
         self.settings = AgentSettings.of(site.settings)
         self.what = f"`rollout = {site.plan.task.rollout.kind}`"
-        self.program = program_of(site.plan, site.root, os.environ)
         self.declared = self.settings.sandbox
-        self.sandbox = choose(self.declared.kind, self.declared.image)
+        role = site.client.roles[site.role]
+        called = self.needs_address or role.endpoint.url is not None or role.endpoint.launch is not None
+        self.sandbox = choose(self.declared.kind, self.declared.image, hosts=called or bool(self.settings.hosts))
+        self.program = program_of(site.plan, site.root, os.environ)
         if self.sandbox == "unsafe":
             site.note(f"{self.what} runs without a sandbox: it can read and change all of your files")
         self._variables = self._declared_variables()
-        self._reads = [*folders_of(self.program), *self.further_reads(), *map(self._beside, self.settings.reads)]
+        own = program_files(site.plan, self.program)
+        self._reads = [*own, *self.further_reads(), *map(self._beside, self.settings.reads)]
         self._require(self._reads)
-        role = site.client.roles[site.role]
         self._most = self.settings.reservation(site.plan.budget, role.price)
         if self.needs_address and role.endpoint.launch is None:
             self._address(role.endpoint.url)
@@ -233,7 +236,7 @@ class AgentRollout(RolloutKind):
                 stdin=launch.stdin,
             )
         except OSError as problem:
-            raise RolloutFailed("agent", f"it cannot be started: {problem.strerror}") from None
+            raise RolloutFailed("agent", f"it cannot be started: {problem.strerror or problem}") from None
         except BaseException:
             account.usages = None
             raise
@@ -301,7 +304,8 @@ class AgentRollout(RolloutKind):
 
     def _environment(self, workspace: Workspace, launch: Launch) -> dict[str, str]:
         return {
-            "PATH": search_path(self.program),
+            # A container has the `PATH` of its image.
+            **({} if self.sandbox in ENGINES else {"PATH": search_path(self.program)}),
             "HOME": workspace.seen_home,
             "USER": "agent",
             "LANG": "C.UTF-8",
@@ -336,9 +340,9 @@ class AgentRollout(RolloutKind):
     def _require_ports(self, url: str | None) -> None:
         hosts = [*([AgentModel("", url, "").host or ""] if url else []), *self.settings.hosts]
         low = [port for port in loopback_ports(hosts) if port < _FIRST_PORT]
-        if low and self.sandbox == "bubblewrap":
+        if low and self.sandbox in MAPPED:
             raise SkillcError(
-                f"{self.what}: no program in the sandbox `bubblewrap` can reach port {low[0]} of this machine",
+                f"{self.what}: no program in the sandbox `{self.sandbox}` can reach port {low[0]} of this machine",
                 hint=f"serve it at a port from {_FIRST_PORT:,}, or declare another sandbox",
             )
 

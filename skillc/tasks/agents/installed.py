@@ -1,4 +1,7 @@
-"""An agent's program on this machine: where it is, its version, and the folders that a sandbox must let it read."""
+"""An agent's program on this machine: where it is, its version, and the folders that a sandbox must let it read.
+
+In a container the program is that of the image, unless it is written as a path beside the skillc program.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.errors import SkillcError
 from skillc.language.commands import fill_placeholders, split_command
 from skillc.plan.schema import Plan
-from skillc.sandbox.policy import Mount
+from skillc.sandbox.container import ENGINE_FAILED, ENGINES, ask_in_container, last_line
+from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
+from skillc.sandbox.policy import WORK, Mount, Policy
 
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -28,22 +34,74 @@ def words_of(plan: Plan) -> tuple[str, ...]:
 
 
 def program_of(plan: Plan, root: Path, environ: Mapping[str, str]) -> str:
-    """Return the path of the program of a plan's agent.
+    """Return the path of the program of a plan's agent; in a container a program of the image keeps its name.
 
     Raises:
         SkillcError: it is not installed, cannot be executed, or has another version than the declared one.
     """
     rollout = plan.task.rollout
     what = f"`rollout = {rollout.kind}`"
-    if rollout.kind == "command":
-        name = fill_placeholders(words_of(plan)[0], lambda _: str(root.resolve()))
-    else:
-        name = str(rollout.settings.get("executable") or _EXECUTABLES[rollout.kind])
-    program = find_program(name, root, environ, what)
+    name = _written(plan)
     version = rollout.settings.get("version")
+    sandbox = declared_sandbox(rollout.settings.get("sandbox"))
+    filled = fill_placeholders(name, lambda _: str(root.resolve()))
+    if sandbox.kind in ENGINES and not _is_beside(name):
+        _require_in_image(filled, sandbox, what)
+        program = filled
+    else:
+        program = find_program(filled, root, environ, what)
     if version is not None:
-        check_version(program, str(version), what)
+        own = program_files(plan, program)
+        printed = _version_inside(program, sandbox, own) if sandbox.kind in ENGINES else _version_here(program, what)
+        _check_version(program, printed, str(version), what)
     return program
+
+
+def program_files(plan: Plan, program: str) -> list[Path]:
+    """Return the files of this machine that a plan's program consists of."""
+    if declared_sandbox(plan.task.rollout.settings.get("sandbox")).kind in ENGINES:
+        # Its interpreter is that of the image.
+        return [Path(program)] if _is_beside(_written(plan)) else []
+    return folders_of(program)
+
+
+def _written(plan: Plan) -> str:
+    """Return the program of a plan's agent as it is written."""
+    rollout = plan.task.rollout
+    if rollout.kind == "command":
+        return words_of(plan)[0]
+    return str(rollout.settings.get("executable") or _EXECUTABLES[rollout.kind])
+
+
+def _is_beside(name: str) -> bool:
+    """Whether a program is written as a path that begins at the skillc program's folder."""
+    return "{here}" in name or ("/" in name and not name.startswith("/"))
+
+
+def _require_in_image(name: str, sandbox: DeclaredSandbox, what: str) -> None:
+    done = _in_container(["sh", "-c", 'command -v "$1"', "sh", name], sandbox)
+    if done.returncode == ENGINE_FAILED:
+        raise SkillcError(f"{what}: the image `{sandbox.image}` cannot be asked for `{name}`: {last_line(done)}")
+    if done.returncode:
+        raise SkillcError(
+            f"{what}: the image `{sandbox.image}` has no program `{name}`",
+            hint='install it in the image, or set its path there: `executable = "/path/to/it"`',
+        )
+
+
+def _version_inside(program: str, sandbox: DeclaredSandbox, own: Iterable[Path]) -> str:
+    done = _in_container([program, "--version"], sandbox, own)
+    return done.stdout + done.stderr
+
+
+def _in_container(
+    command: Sequence[str], sandbox: DeclaredSandbox, reads: Iterable[Path] = ()
+) -> subprocess.CompletedProcess[str]:
+    assert sandbox.kind in ENGINES
+    with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as folder:
+        limits = replace(sandbox.limits, time=_VERSION_SECONDS)
+        policy = Policy(Path(folder).resolve(), mounts_of(reads), (), limits, sandbox.image)
+        return ask_in_container(sandbox.kind, policy, command, {"HOME": WORK})
 
 
 def find_program(name: str, root: Path, environ: Mapping[str, str], what: str) -> str:
@@ -64,8 +122,7 @@ def find_program(name: str, root: Path, environ: Mapping[str, str], what: str) -
     return str(_real(Path(found)))
 
 
-def check_version(program: str, wanted: str, what: str) -> None:
-    """Run `--version`, and raise `SkillcError` if another version is installed."""
+def _version_here(program: str, what: str) -> str:
     with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as home:
         environment = {"PATH": search_path(program), "HOME": home}
         try:
@@ -74,7 +131,12 @@ def check_version(program: str, wanted: str, what: str) -> None:
             )
         except (OSError, subprocess.TimeoutExpired) as problem:
             raise SkillcError(f"{what}: `{program} --version` failed: {problem}") from None
-    printed = " ".join((done.stdout + done.stderr).decode(errors="replace").split())
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def _check_version(program: str, said: str, wanted: str, what: str) -> None:
+    """Raise `SkillcError` if a program printed another version."""
+    printed = " ".join(said.split())
     if not re.search(rf"(?<![\d.]){re.escape(wanted)}(?!\.?\d)", printed):
         raise SkillcError(
             f"{what}: version {wanted} is declared, and `{program}` reports `{printed[:80]}`",
@@ -90,7 +152,7 @@ def folders_of(program: str) -> list[Path]:
 
 def mounts_of(paths: Iterable[Path]) -> tuple[Mount, ...]:
     """Return read-only mounts of files and folders at their own paths."""
-    return tuple(Mount(path.resolve(), str(path)) for path in paths)
+    return tuple(Mount(path.resolve(), str(path)) for path in dict.fromkeys(paths))
 
 
 def _real(program: Path) -> Path:
