@@ -49,7 +49,8 @@ _TOKENS = 256
 _HOW = (
     "The target reads the text of the section `about` as the description of this skill, in a list with other skills, "
     "and decides from it alone whether to open the skill. Its rules are the sentences of that description. Write what "
-    "the skill is for, when to open it and when to leave it closed, in plain sentences, as short as they can be."
+    "the skill is for, when to open it and when to leave it closed, in plain sentences, as short as they can be. The "
+    "labels of the decision are only for you: the description says what the skill is of use for, and what not."
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 

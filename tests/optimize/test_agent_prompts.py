@@ -143,3 +143,30 @@ def test_steps_are_explained_where_an_agent_acts(kind):
     assert ("[call] is what the target called" in system) == (kind == "react")
     assert ("A rule may say what to call" in system) == (kind == "react")
     assert "Above the first rule that a skill gets, the target also reads: Obey.\n" in user
+
+
+def test_the_text_of_the_opened_skill_is_not_repeated_in_steps(tmp_path):
+    made = shop(tmp_path)
+    ((example, outcome),) = made.measured(made.train[:1])
+    asked = "[[ ## reasoning ## ]]\nI need it.\n\n[[ ## open_skill ## ]]\nsort-things\n\n[[ ## kind ## ]]\n\n\n"
+    steps = (
+        Message(f"{asked}[[ ## completed ## ]]"),
+        ToolCall("open_skill", {"name": "other"}),
+        Observation("The skill other:\n\n# Other"),
+        ToolCall("open_skill", {"name": made.plan.skill.artifact}),
+        Observation(f"The skill {made.plan.skill.artifact}:\n\n# Sort things"),
+        Message(""),
+        Message("[[ ## kind ## ]]\nfruit\n\n[[ ## completed ## ]]"),
+    )
+    opened = replace(outcome, trajectory=replace(one_turn("", {"kind": "fruit"}), steps=steps))
+    seen = trajectory_view(made.plan, "t1", example, opened, limit=None).trajectory
+    assert seen.splitlines() == [
+        "I need it.",
+        '[call] open_skill {"name": "other"}',
+        "[result] The skill other:",
+        "",
+        "# Other",
+        f'[call] open_skill {{"name": "{made.plan.skill.artifact}"}}',
+        f"[result] The skill {made.plan.skill.artifact}:",
+        "(its text)",
+    ]

@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
+from skillc.document.offer import OPEN
 from skillc.document.skill import Document, for_optimizer
 from skillc.optimize.engine import CandidateEffect, Engine, RejectedEdit, SearchState, failing_examples
 from skillc.optimize.propose.prompting import Briefing, SectionView, TrajectoryView
@@ -26,10 +27,9 @@ from skillc.program.names import field_names
 from skillc.tokens import count_tokens, trim
 from skillc.tools.tool import text_lines, with_texts
 from skillc.trajectories.signals import signals
-from skillc.trajectories.trajectory import Message, Observation, Trajectory, render
+from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall, Trajectory, render
 
 # What DSPy's chat adapter writes around the fields of a reply.
-_MARKER = re.compile(r"\[\[ ## \w+ ## \]\]")
 _FIELD = re.compile(r"\[\[ ## (\w+) ## \]\]")
 
 
@@ -67,20 +67,35 @@ def trajectory_views(
 
 def _steps(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
     seen = "trajectory" in plan.optimize.sees and not _only_answers(outcome)
-    return rendered_steps(_without_answer(plan, outcome), limit) if seen else None
+    return rendered_steps(_readable(plan, outcome), limit) if seen else None
 
 
-def _without_answer(plan: Plan, outcome: Outcome) -> Trajectory:
-    """Remove the answer from the last reply of several steps, because a prompt shows it beside the steps."""
-    trajectory = outcome.trajectory
-    last = trajectory.steps[-1] if len(trajectory.steps) > 1 else None
-    if not isinstance(last, Message) or last.role != "assistant" or outcome.answer is None:
+def _readable(plan: Plan, outcome: Outcome) -> Trajectory:
+    """Remove from several steps what a prompt shows elsewhere: the answer, the text of the skill, markers of fields."""
+    trajectory, steps = outcome.trajectory, outcome.trajectory.steps
+    if len(steps) <= 1:
         return trajectory
-    before, *parts = _FIELD.split(last.text)
-    names = {"completed", *field_names(plan.task).values()}
-    texts = [before, *(text for name, text in zip(parts[::2], parts[1::2], strict=True) if name not in names)]
-    rest = "\n".join(text.strip() for text in texts if text.strip())
-    return replace(trajectory, steps=(*trajectory.steps[:-1], Message(rest)) if rest else trajectory.steps[:-1])
+    opening, kept = ToolCall(OPEN, {"name": plan.skill.artifact}), list[Step]()
+    for before, step in zip((None, *steps), steps, strict=False):
+        if isinstance(step, Message) and step.role == "assistant":
+            last = step is steps[-1]
+            if not (last and outcome.answer is None):
+                step = Message(_own_words(step.text, field_names(plan.task).values() if last else ()))
+        elif isinstance(step, Observation) and not step.failed and before == opening:
+            step = Observation(f"{step.text.splitlines()[0]}\n(its text)")
+        if not isinstance(step, Message) or step.text:
+            kept.append(step)
+    return replace(trajectory, steps=tuple(kept))
+
+
+def _own_words(reply: str, hidden: Iterable[str]) -> str:
+    """Return a reply without the markers of its fields, and without the fields `hidden`."""
+    before, *parts = _FIELD.split(reply)
+    if not parts:
+        return reply
+    out = {"completed", OPEN, *hidden}
+    texts = [before, *(text for name, text in zip(parts[::2], parts[1::2], strict=True) if name not in out)]
+    return "\n".join(text.strip() for text in texts if text.strip())
 
 
 def rendered_calls(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
@@ -90,7 +105,7 @@ def rendered_calls(plan: Plan, outcome: Outcome, limit: int | None) -> str | Non
     """
     if plan.task.rollout.one_turn or "trajectory" not in plan.optimize.sees:
         return None
-    steps = outcome.trajectory.steps
+    steps = _readable(plan, outcome).steps
     if not any(isinstance(step, Observation) for step in steps):
         return None
     kept = tuple(step for step in steps if not isinstance(step, Message) or step.role == "user")
@@ -114,7 +129,7 @@ def _only_answers(outcome: Outcome) -> bool:
     if len(outcome.trajectory.steps) > 1:
         return False
     values = [_shown(value) for value in outcome.answer.values()] if outcome.answer is not None else []
-    return _MARKER.sub("", outcome.trajectory.reply).split() == " ".join(values).split()
+    return _FIELD.sub("", outcome.trajectory.reply).split() == " ".join(values).split()
 
 
 def visible_inputs(example: Example, limit: int | None) -> dict[str, str]:
