@@ -89,6 +89,49 @@ def writes_code(messages):
     return f"```python\ntext = {text!r}\nrules = {rules!r}\nprint({found})\n```"
 
 
+_ENVIRONMENT = """
+import os
+import pathlib
+
+
+class Sorting:
+    def reset(self, example):
+        self.right, self.won = example["gold"]["kind"], False
+        number = sum(map(ord, example["text"]))
+        if FLAKY and number % 5 == 0:
+            # A rollout is repeated once before it is unmeasured.
+            times = [pathlib.Path("lost", f"{number}-{time}") for time in range(2)]
+            times[0].parent.mkdir(exist_ok=True)
+            for each in times:
+                if not each.exists():
+                    each.touch()
+                    os._exit(3)
+        return "Name the kind."
+
+    def step(self, action):
+        self.won = action == self.right
+        return "", float(self.won), True, {}
+
+    def score(self):
+        return float(self.won)
+"""
+
+
+def acts(messages):
+    """Play a target that follows the rules of the skill by their quoted words, after a look where it has a tool."""
+    system, said = str(messages[0]["content"]), "\n".join(str(message["content"]) for message in messages[1:])
+    if "You act in an environment" not in system:
+        return None
+    text = said.partition("## text")[2].partition("## observation")[0]
+    rules = [(re.findall('"(.*?)"', line), line.rstrip(".").split()[-1]) for line in system.splitlines() if '"' in line]
+    kind = next((kind for words, kind in rules if any(word in text for word in words)), "fruit")
+    if "next_tool_name" not in system:
+        return kind
+    tool, given = ("act", {"kind": kind}) if "observation_1" in said else ("look", {"text": text.strip()})
+    fields = {"next_thought": "so", "next_tool_name": tool, "next_tool_args": json.dumps(given)}
+    return "\n\n".join([*(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items()), "[[ ## completed ## ]]"])
+
+
 @dataclass(frozen=True)
 class Case:
     """A kind of rollout: its declaration, its files, and those of one whose infrastructure fails once on some.
@@ -123,6 +166,19 @@ CASES = {
         {"agent.py": f"FLAKY = True\n{_COMMAND}"},
     ),
     "code": Case("code { rounds = 2 }", replies=writes_code),
+    "environment": Case(
+        'environment("sorting:Sorting") { processes = 4; turns = 1 }',
+        {"sorting.py": f"FLAKY = False\n{_ENVIRONMENT}"},
+        {"sorting.py": f"FLAKY = True\n{_ENVIRONMENT}"},
+        replies=acts,
+    ),
+    "environment with tools": Case(
+        'environment("sorting:Sorting") { turns = 1; agent = react { tools = [python("my_tools:look")]; calls = 1 } }',
+        {"sorting.py": f"FLAKY = False\n{_ENVIRONMENT}", "my_tools.py": f"FLAKY = False\n{_TOOL}"},
+        {"sorting.py": f"FLAKY = False\n{_ENVIRONMENT}", "my_tools.py": f"FLAKY = True\n{_TOOL}"},
+        replies=acts,
+        cap=800,
+    ),
 }
 
 
