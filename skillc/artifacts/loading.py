@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from skillc.errors import SkillcError
 if TYPE_CHECKING:
     import dspy
 
+    from skillc.artifact_paths import ArtifactPaths
     from skillc.document.skill import Document
     from skillc.plan.lock import Lock
     from skillc.plan.schema import Plan
@@ -39,7 +40,8 @@ def load(path: str | Path) -> dspy.Module:
     """Load the module of a program (`tickets.skill`, or a folder with one program) or of a folder with a SKILL.md.
 
     A program uses its target model unless DSPy has an LM configured. Before its first compile it has the initial skill,
-    with a warning. A skill folder's module is imported and run, and uses DSPy's configured LM.
+    with a warning. A skill folder's module is imported and run, and uses DSPy's configured LM. A program whose rollouts
+    are no DSPy module runs them through skillc, with its own target, also by its skill folder.
 
     Raises:
         SkillcError: the program does not exist or has errors.
@@ -162,5 +164,25 @@ def _from_folder(folder: Path) -> dspy.Module:
         raise SkillcError(f"`{file}` cannot be imported")
     module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if not hasattr(module, "program"):
+        return _through_skillc(folder, paths)
     program: dspy.Module = module.program
     return program
+
+
+def _through_skillc(folder: Path, paths: ArtifactPaths) -> dspy.Module:
+    """Return the module of a skill whose rollouts run through skillc, by the program that its lock names."""
+    from skillc.artifacts.owner import program_of
+    from skillc.document.folder import read_skill
+
+    lock = _lock(paths.lock) if paths.lock.exists() else None
+    program = program_of(paths, lock) if lock is not None else None
+    if program is None:
+        raise SkillcError(
+            f"the rollouts of `{folder}` run through skillc, and its program was not found",
+            hint='load the program: `skillc.load("PROGRAM.skill")`',
+        )
+    loaded = load_program(program)
+    text = paths.skill.read_text(encoding="utf-8-sig")
+    skill = read_skill(paths.skill, text, whole=not loaded.plan.task.rollout.one_turn)
+    return module_of(replace(loaded, skill=skill))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import skillc
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.optimize.host import SilentObserver
@@ -91,11 +92,11 @@ def compiled(tmp_path_factory):
     estimated = estimate(planned)
     with Client(planned.plan, root=folder) as client:
         done = compile_job(Job(planned, estimated, folder / "skills", folder / ".skillc"), SilentObserver(), client)
-    return done, estimated.bounds
+    return done, estimated.bounds, folder
 
 
 def test_description_and_text_are_trained_in_an_environment(compiled) -> None:
-    done, bounds = compiled
+    done, bounds, _ = compiled
     best = done.trained.state.best
     assert "Bring" in best.about
     assert best.sections[0].rules
@@ -103,7 +104,7 @@ def test_description_and_text_are_trained_in_an_environment(compiled) -> None:
 
 
 def test_the_three_arms_are_measured_apart(compiled) -> None:
-    done, _ = compiled
+    done, _, _ = compiled
     validation = done.lock.validation
     assert validation.none.mean < validation.best.mean
     assert validation.always_read.mean < validation.best.mean
@@ -115,6 +116,14 @@ def test_the_three_arms_are_measured_apart(compiled) -> None:
 
 
 def test_where_it_was_opened_is_in_the_lock(compiled) -> None:
-    done, _ = compiled
+    done, _, _ = compiled
     opened = done.lock.validation.opened
     assert (opened.precision, opened.recall) == (1, 1)
+
+
+def test_the_compiled_skill_is_offered_where_its_folder_is_loaded(compiled) -> None:
+    _, _, folder = compiled
+    fetch = skillc.load(folder / "skills" / "fetch-things")
+    for verb, opened in (("Bring", ("fetch-things",)), ("Show", ())):
+        done = fetch(errand=f"{verb} Zoe the lamp.", thing="lamp", place="attic", kind="new")
+        assert opened_skills(done.trajectory) == opened

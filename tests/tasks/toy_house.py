@@ -142,3 +142,10 @@ class Quiet:
 
     def score(self):
         return 1.0
+
+
+class Needy(House):
+    """Needs the field `place`."""
+
+    def reset(self, example, seed):
+        return super().reset({**example, "place": example["place"], "where": "seen"}, seed)
