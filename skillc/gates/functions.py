@@ -50,6 +50,8 @@ Takes = Literal[
     "condition",  # a condition on one rollout
     "judged",  # a rubric, or a text
     "model",  # a role
+    "models",  # a list of roles
+    "reference",  # gold, or initial: what a judge compares an output with
     "skill",  # a skill of the program
     "batch",  # the word batch
     "run",  # the word run
@@ -58,12 +60,16 @@ Takes = Literal[
 
 @dataclass(frozen=True, slots=True)
 class BuiltinParameter:
-    """A parameter of a builtin: positional, or `named` and written `name = value`."""
+    """A parameter of a builtin: positional, or `named` and written `name = value`.
+
+    `rare` ones are left out of example calls.
+    """
 
     name: str
     takes: Takes
     required: bool = True
     named: bool = False
+    rare: bool = False
 
 
 RangeRule = Callable[[Sequence[Interval]], Interval]
@@ -134,7 +140,7 @@ class Builtin:
         """An example call, for hints: `worst(state.metric, by = field)`."""
         parts = [_SHOWN.get(p.takes, p.name) + (", ..." if self.many else "") for p in self.positional]
         parts += ["..."] if self.rest else []
-        parts += [f"{p.name} = {_SHOWN.get(p.takes, p.takes)}" for p in self.options]
+        parts += [f"{p.name} = {_SHOWN.get(p.takes, p.takes)}" for p in self.options if not p.rare]
         return f"{self.name}({', '.join(parts)})"
 
 
@@ -148,6 +154,8 @@ _SHOWN = {
     "tool": '"tool"',
     "judged": "rubric",
     "model": "role",
+    "models": "[role, role, role]",
+    "reference": "initial",
     "literal": "number",
     "share": "share",
     "candidate": "candidate",
@@ -155,8 +163,8 @@ _SHOWN = {
 }
 
 
-def _option(name: str, takes: Takes, *, required: bool = False) -> BuiltinParameter:
-    return BuiltinParameter(name, takes, required, named=True)
+def _option(name: str, takes: Takes, *, required: bool = False, rare: bool = False) -> BuiltinParameter:
+    return BuiltinParameter(name, takes, required, True, rare)
 
 
 def _example(name: str, about: str, *parameters: BuiltinParameter, **more: Any) -> Builtin:
@@ -241,9 +249,10 @@ _EXAMPLE = (
     ),
     _example(
         "judge",
-        "the judgement of a model on the output, by a rubric or a question",
-        *(_OUTPUT, BuiltinParameter("rubric", "judged"), _option("model", "model", required=True)),
-        since="0.5",
+        "the judgement of a model on the output by a rubric or a question, from 0 to 1; of several with `panel`; with "
+        "`against` it is compared with the right answer or with the initial skill's output, in both orders",
+        *(_OUTPUT, BuiltinParameter("rubric", "judged"), _option("model", "model")),
+        *(_option("panel", "models", rare=True), _option("against", "reference", rare=True)),
     ),
     _example("reward", "the score that the environment gave the rollout; without one the run stops"),
     _example("turns", "turns of the rollout", unit="turns", range=POSITIVE, limit="turns"),

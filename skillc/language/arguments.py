@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 Reader = Callable[["Lowering", nodes.Expression], Typed]
 
+REFERENCES = ("gold", "initial")
+"""What a judge may compare an output with."""
+
 _GROUPS = ("text", "labels", "bool", "integer", "number")
 """Types of fields that examples can be grouped by."""
 
@@ -319,7 +322,7 @@ def judged(low: Lowering, node: nodes.Expression) -> Typed:
 
 
 def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
-    """Replace a rubric of a module by its text: a judge reads nothing else of it."""
+    """Replace a rubric of a module by its text; one with a block is kept under its name, `std.judging.name`."""
     scope, name = low.scope, node.name.text
     module = scope.module.alias(of.name)
     if module is None:
@@ -328,15 +331,37 @@ def _rubric_of(low: Lowering, node: nodes.Member, of: nodes.Reference) -> Typed:
     if name not in rubrics:
         found = hint_elsewhere(name, scope.module, module)
         raise scope.unknown("SK105", "rubric", name, node.name.span, sorted(rubrics), owner=of.name, instead=found)
-    text = rubrics[name].node.value
-    if not isinstance(text, nodes.String | nodes.Text):
-        raise scope.fail("SK112", node.span, f"`{of.name}.{name}` has no text")
+    decl = rubrics[name]
+    text = decl.node.value
+    if decl.node.block is not None or not isinstance(text, nodes.String | nodes.Text):
+        whole = f"{module.label}.{name}"
+        if whole not in scope.effort.rubrics:
+            # Only here: rubrics of modules are few, and entities import the readers of settings.
+            from skillc.language.entities import Entities
+
+            scope.effort.rubrics[whole] = Entities(scope.report, module).one(decl)
+        return Typed(WordTerm(whole), ArgumentType())
     return Typed(TextConstant(text.value), TextType())
 
 
 def model(low: Lowering, node: nodes.Expression) -> Typed:
     """A model's role."""
     return _named(low, node, "model", low.scope.facts.roles)
+
+
+def models(low: Lowering, node: nodes.Expression) -> Typed:
+    """A list of models' roles."""
+    if not isinstance(node, nodes.List):
+        raise _expected(low, node, "a list of models", "write `[role, role, role]`")
+    return Typed(ListTerm(tuple(model(low, item).term for item in node.items)), ArgumentType())
+
+
+def reference(low: Lowering, node: nodes.Expression) -> Typed:
+    """`gold`, the right answer of the example, or `initial`, the output of the initial skill."""
+    name = word(node)
+    if name not in REFERENCES:
+        raise _expected(low, node, "`gold` or `initial`", f"valid options: {listed(REFERENCES)}")
+    return Typed(WordTerm(name), ArgumentType())
 
 
 def skill(low: Lowering, node: nodes.Expression) -> Typed:
@@ -386,6 +411,8 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "condition": condition,
         "judged": judged,
         "model": model,
+        "models": models,
+        "reference": reference,
         "skill": skill,
         "batch": _only("batch"),
         "run": _only("run"),

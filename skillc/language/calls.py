@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from skillc.diagnostics.diagnostic import Label
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
-from skillc.gates.terms import CallTerm, Constant, FieldTerm, MetricTerm, Term, WordTerm, walk
+from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Term, TextConstant, WordTerm, walk
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
 from skillc.language.kinds import ONE_TURN, WITHOUT_FILES, WITHOUT_REWARD
 from skillc.language.modules import hint_elsewhere
+from skillc.language.rubrics import MALFORMED, RubricProblem, check_judge, read_rubric
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
 from skillc.text import counted
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 _OF_ROLLOUTS = frozenset(
     {"python", "opened", "reward", "turns", "seconds", "cost", "used", "calls", "order", "file_contains", "judge"}
 )
-_UNSUPPORTED_HINTS = {"judge": 'measure what code can measure: `python("module:function")`'}
 
 Given = list[tuple[BuiltinParameter, nodes.Argument, Typed]]
 
@@ -49,9 +49,10 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
     quantity = _result(low, node, builtin, given)
     if builtin.later and not scope.generic:
-        hint = _UNSUPPORTED_HINTS.get(name, "leave it out")
         place = scope.site or Label(scope.source, node.function.span)
-        scope.effort.unsupported.append(Unsupported(f"`{name}`", place.source, place.span, builtin.since, hint))
+        scope.effort.unsupported.append(
+            Unsupported(f"`{name}`", place.source, place.span, builtin.since, "leave it out")
+        )
     return Typed(CallTerm(name, arguments, options), quantity)
 
 
@@ -174,6 +175,8 @@ def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> 
         _needs_options(low, node, given)
     elif builtin.name in ("relative_error", "ordinal_error"):
         _needs_scale(low, node, builtin, given)
+    elif builtin.name == "judge":
+        _needs_judge(low, node, given)
     elif builtin.name == "opened":
         _needs_on_demand(low, given)
     elif builtin.name in ("precision", "recall"):
@@ -228,6 +231,19 @@ def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
     if len(given) == 1 and not labelled and not low.scope.generic:
         hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
         raise low.scope.fail("SK310", node.span, "`one_of` needs options, and this output declares no labels", hint)
+
+
+def _needs_judge(low: Lowering, node: nodes.Call, given: Given) -> None:
+    """Check that a judge has one model or a panel, and that a rubric written in quotes is one."""
+    options = {parameter.name: typed.term for parameter, _, typed in given if parameter.named}
+    panel = options.get("panel")
+    roles = tuple(each.word for each in panel.items if isinstance(each, WordTerm)) if isinstance(panel, ListTerm) else ()
+    check_judge(low, node, frozenset(options), roles)
+    _, argument, rubric = given[1]
+    if isinstance(rubric.term, TextConstant) and not low.scope.generic:
+        found = read_rubric(rubric.term.value)
+        if isinstance(found, RubricProblem):
+            raise low.scope.fail(MALFORMED, argument.span, f"this is no rubric: {found.message}", found.hint)
 
 
 def _needs_on_demand(low: Lowering, given: Given) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
 from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
+from skillc.language.rubrics import check_rubric
 from skillc.language.scope import Declarations
 from skillc.language.skill_folder import check_skill_folder
 from skillc.language.statements import Classifier, is_language
@@ -44,6 +46,7 @@ class CheckState:
     metrics: tuple[CheckedMetric, ...] = ()
     gates: tuple[CheckedGate, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
+    rubrics: Mapping[str, Entity] = field(default_factory=dict)
 
     @property
     def checked(self) -> Checked:
@@ -59,6 +62,7 @@ class CheckState:
             is_library(self.module),
             unsupported=self.unsupported,
             required=CheckedVerdict("improved", required.source, required.span) if required is not None else None,
+            rubrics=self.rubrics,
         )
 
 
@@ -144,6 +148,8 @@ def _check_declarations(state: CheckState) -> None:
             rules.check_cuts(state.report, entity)
             rules.check_opening(state.report, entity, [each for each in state.entities if each.kind == "skill"])
             _check_agent(state, entity)
+        elif entity.kind == "rubric":
+            check_rubric(state.report, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
         rules.check_required(state.report, entity, state.module.dropped | state.broken, beside=trained)
@@ -165,3 +171,4 @@ def _lower(state: CheckState) -> None:
     state.gates = lower.lower_gates()
     state.metrics = tuple(lower.metrics.values())
     state.unsupported = unsupported_parts(lower.unsupported)
+    state.rubrics = lower.rubrics

@@ -208,6 +208,7 @@ class Checked:
         suppressed: findings that comments of the program suppress.
         unsupported: parts that this version can't compile; each is also an error, except in a library.
         required: the verdict required to deliver the skill; None if every verdict does.
+        rubrics: those of modules that judges use and that are more than a text, by module and name.
     """
 
     program: nodes.Program
@@ -220,6 +221,7 @@ class Checked:
     suppressed: tuple[Suppressed, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     required: CheckedVerdict | None = None
+    rubrics: Mapping[str, Entity] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:

@@ -106,6 +106,10 @@ class Entities:
                 found.append(self._entity(self._module, decl))
         return tuple(found)
 
+    def one(self, decl: KindDeclaration) -> Entity:
+        """Evaluate one declaration of the file."""
+        return self._entity(self._module, decl)
+
     # ---- one declaration ----
 
     def _entity(self, module: Module, decl: KindDeclaration) -> Entity:
@@ -199,7 +203,7 @@ class Entities:
         wanted = {
             "model": 'a model is `"provider/name"`, `env("NAME")`, or another model',
             "section": 'a section is a text, `"""..."""`, or a section of another file',
-            "rubric": 'a rubric is a text, `"""..."""`',
+            "rubric": 'a rubric is a text, `"""..."""`, or a block of criteria',
         }.get(kind.word, f"a {kind.word} is a block, or the name of a {kind.word} in this or another file")
         return self._error("SK313", module, node.span, f"`{shown}` is not a {kind.word}", wanted)
 

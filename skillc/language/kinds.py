@@ -445,7 +445,29 @@ _KINDS = (
     Kind("field", ("data",), "required", "a column of the data for gates", type=True, settings=_FIELD_SETTINGS),
     Kind("metric", ("",), "required", "a measurement of one rollout", parameters=True, expression=True),
     Kind("goal", ("",), "required", "the metric to optimise; exactly one", expression=True),
-    Kind("rubric", ("",), "required", "the criteria of a judge", value=(TEXT,), refers=True),
+    Kind(
+        "rubric",
+        ("",),
+        "required",
+        "the criteria of a judge",
+        value=(TEXT,),
+        refers=True,
+        settings=(
+            SettingKind(
+                "sees",
+                (Form("list", items=(words("gold", "trajectory"),)),),
+                "what the judge reads besides inputs and output: the right answer, the steps of the rollout",
+            ),
+        ),
+    ),
+    Kind(
+        "criterion",
+        ("rubric",),
+        "required",
+        "one quality that a judge looks at",
+        value=(TEXT,),
+        settings=(SettingKind("weight", (number(0),), "its share in the score of the rubric", default=Fraction(1)),),
+    ),
     Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=OPTIMIZE),
     Kind("budget", ("",), "optional", "caps on the spending of a run", once=True, refers=True, settings=BUDGET),
     Kind(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
+from skillc.language.arguments import REFERENCES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import KINDS, STATES, TYPES, Kind
@@ -380,10 +381,16 @@ class _Walker:
             self._argument(argument.value, found.takes if found is not None else "", context)
 
     def _argument(self, node: nodes.Expression, takes: str, context: _Context) -> None:
+        if takes == "models" and isinstance(node, nodes.List):
+            for item in node.items:
+                self._argument(item, "model", context)
+            return
         if takes in _NAMED and isinstance(node, nodes.Reference):
             self._named(node, _NAMED[takes], context)
         elif takes in ("batch", "run") and isinstance(node, nodes.Reference):
             self._word(node, (takes,))
+        elif takes == "reference" and isinstance(node, nodes.Reference):
+            self._word(node, REFERENCES)
         elif takes in _EXAMPLE_TYPES:
             self._expression(node, replace(context, level=Level.EXAMPLE))
         else:

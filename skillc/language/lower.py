@@ -10,7 +10,7 @@ from typing import Literal
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
 from skillc.gates.terms import MeanTerm, MetricTerm, StateTerm, Term, calls, show_term, size_and_depth, walk
-from skillc.language.checked import CheckedGate, CheckedMetric, Unsupported
+from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Unsupported
 from skillc.language.expressions import Lowering
 from skillc.language.functions import UserFunction, verify
 from skillc.language.modules import Module
@@ -52,6 +52,11 @@ class Lower:
     def unsupported(self) -> list[Unsupported]:
         """Calls of functions that this version can't run."""
         return self._scope.effort.unsupported
+
+    @property
+    def rubrics(self) -> Mapping[str, Entity]:
+        """The rubrics of modules that judges use and that are more than a text, by module and name."""
+        return self._scope.effort.rubrics
 
     # ---- functions ----
 

@@ -194,10 +194,12 @@ class Effort:
     Attributes:
         expansions: calls expanded so far; bounded, so that the check ends.
         unsupported: calls of functions that this version can't run.
+        rubrics: those of modules that judges use and that are more than a text, by module and name.
     """
 
     expansions: int = 0
     unsupported: list[Unsupported] = field(default_factory=list)
+    rubrics: dict[str, Entity] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,9 @@ class Classifier:
             return self._extra(decl, "type", "only inputs, outputs and fields have a type")
         if node.parameters is not None and not kind.parameters:
             return self._extra(decl, "parameters", "only metrics and gates have parameters")
-        needs_value = kind.expression or (kind.value and kind.word != "section")
+        # A rubric may be a block of criteria instead of a text.
+        of_parts = kind.word == "rubric" and node.block is not None
+        needs_value = kind.expression or (kind.value and kind.word != "section" and not of_parts)
         if needs_value and node.value is None and decl.bare is None:
             self._no_value(decl, what)
             return False

@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from skillc.errors import SkillcError
 from skillc.gates.functions import Builtin, Takes
+from skillc.language.arguments import REFERENCES
 from skillc.language.kinds import STATES
 from skillc.language.links import fields_in
 from skillc.language.modules import STD, Loader, Module, standard_names
@@ -161,4 +162,6 @@ BY_TAKES: Mapping[str | None, Callable[[Module], Iterator[Offer]]] = {
     "rubric": _of_kind("rubric"),
     "judged": _of_kind("rubric"),
     "skill": _of_kind("skill"),
+    "models": _of_kind("model"),
+    "reference": lambda module: (Offer(word, ITEM.EnumMember) for word in REFERENCES),
 }

@@ -18,6 +18,7 @@ from skillc.gates.stages import stage_of
 from skillc.gates.terms import metrics_read
 from skillc.language.checked import Checked, CheckedMetric, Entity, FieldType, Invocation, Items, Setting, Shares, Word
 from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.plan.judges import rubric_of_entity
 from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
     CutPart,
@@ -85,7 +86,10 @@ def resolve(checked: Checked) -> ResolvedPlan:
         ),
         requires=tuple(RequirePlan(name=each.name, term=each.term, text=each.text) for each in requires),
         required_verdict=checked.required.verdict if checked.required is not None else None,
-        rubrics={rubric.name or "": str(rubric.value or "") for rubric in found["rubric"]},
+        rubrics={
+            **{rubric.name or "": rubric_of_entity(rubric) for rubric in found["rubric"]},
+            **{name: rubric_of_entity(rubric) for name, rubric in sorted(checked.rubrics.items())},
+        },
     )
     return ResolvedPlan(plan, report.diagnostics())
 

@@ -363,10 +363,40 @@ class RequirePlan(Frozen):
     text: str
 
 
+class CriterionPlan(Frozen):
+    """One quality that a judge looks at.
+
+    Attributes:
+        name: empty for the only one of a rubric that is a text.
+        question: what is asked; with levels, the text before them.
+        levels: each number with its meaning, the best first; empty for a question answered by yes (1) or no (0).
+        weight: its share in the score.
+    """
+
+    name: str = ""
+    question: str = ""
+    levels: tuple[tuple[int, str], ...] = ()
+    weight: Fraction = Fraction(1)
+
+    def score(self, level: int) -> Fraction:
+        """The score of a level, from 0 to 1."""
+        if not self.levels:
+            return Fraction(level)
+        high, low = self.levels[0][0], self.levels[-1][0]
+        return Fraction(level - low, high - low)
+
+
+class RubricPlan(Frozen):
+    """The criteria of a judge, and what it reads besides inputs and output."""
+
+    criteria: tuple[CriterionPlan, ...]
+    sees: tuple[Literal["gold", "trajectory"], ...] = ()
+
+
 class Plan(Frozen):
     """The whole program; equivalent programs have equal plans and digests.
 
-    In `metrics` each comes after those that it reads, and exactly one is the goal. `rubrics` contains the texts for
+    In `metrics` each comes after those that it reads, and exactly one is the goal. `rubrics` contains those of
     judges by name. `required_verdict` is required for delivery; None delivers with any verdict. `others` are the
     skills of the program that this compile does not train.
     """
@@ -383,7 +413,7 @@ class Plan(Frozen):
     budget: BudgetPlan
     gates: tuple[GatePlan, ...]
     requires: tuple[RequirePlan, ...] = ()
-    rubrics: dict[str, str] = {}
+    rubrics: dict[str, RubricPlan] = {}
     required_verdict: Literal["improved"] | None = None
     others: tuple[SkillPlan, ...] = ()
 
