@@ -6,7 +6,8 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, TypeAlias
@@ -72,19 +73,38 @@ def objects_in(value: JsonValue) -> list[dict[str, JsonValue]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+_OPENING = re.compile(r"[\[{]")
+
+
+def values_within(text: str) -> Iterator[object]:
+    """Yield the outermost JSON objects and lists of a text, in order: bare, in code fences, or within prose."""
+    decoder = json.JSONDecoder(strict=False)
+    at = 0
+    while opening := _OPENING.search(text, at):
+        try:
+            value, at = decoder.raw_decode(text, opening.start())
+        except RecursionError:
+            return
+        except json.JSONDecodeError:
+            at = opening.end()
+            continue
+        yield value
+
+
 def fields_of(value: object) -> dict[str, object]:
-    """Return the fields of a model or a dataclass by name, without those in the model's `LATER` that are None or empty.
+    """Return the fields of a model or a dataclass by name, without those in its `LATER` that are None or empty.
 
     Raises:
         TypeError: the value is neither.
     """
     if isinstance(value, BaseModel):
-        later = getattr(type(value), "LATER", ())
         found = {name: getattr(value, name) for name in type(value).model_fields}
-        return {name: each for name, each in found.items() if name not in later or each not in (None, ())}
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    raise TypeError(f"{type(value).__name__} has no canonical form")
+    elif dataclasses.is_dataclass(value):
+        found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    else:
+        raise TypeError(f"{type(value).__name__} has no canonical form")
+    later = getattr(type(value), "LATER", ())
+    return {name: each for name, each in found.items() if name not in later or each not in (None, ())}
 
 
 def _plain(value: object) -> object:

@@ -31,6 +31,7 @@ from skillc.evaluate.recheck.run import Recheck, recheck
 from skillc.evaluate.report import preview_lines
 from skillc.evaluate.run import Evaluation, evaluate
 from skillc.frontend import Estimated, Planned, ProgramError, check_folders, estimate, plan_file
+from skillc.language.loop import SPENDING_CAPS
 from skillc.models.backends.registry import connect
 from skillc.models.client import Client
 from skillc.models.roles import servers_of
@@ -81,7 +82,7 @@ def exit_status(compiled: Compiled) -> int:
     """Return the exit status of a verb that writes a skill."""
     if compiled.interrupted:
         return 130
-    if compiled.lost is not None or compiled.trained.stopped in ("calls", "tokens", "cost", "time"):
+    if compiled.lost is not None or compiled.trained.stopped in (*SPENDING_CAPS, "time"):
         return 3
     return 0 if compiled.withheld is None else 1
 

@@ -237,7 +237,9 @@ def _needs_judge(low: Lowering, node: nodes.Call, given: Given) -> None:
     """Check that a judge has one model or a panel, and that a rubric written in quotes is one."""
     options = {parameter.name: typed.term for parameter, _, typed in given if parameter.named}
     panel = options.get("panel")
-    roles = tuple(each.word for each in panel.items if isinstance(each, WordTerm)) if isinstance(panel, ListTerm) else ()
+    roles = (
+        tuple(each.word for each in panel.items if isinstance(each, WordTerm)) if isinstance(panel, ListTerm) else ()
+    )
     check_judge(low, node, frozenset(options), roles)
     _, argument, rubric = given[1]
     if isinstance(rubric.term, TextConstant) and not low.scope.generic:

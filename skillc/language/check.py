@@ -16,8 +16,8 @@ from skillc.language.entities import Entities
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
-from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.rubrics import check_rubric
+from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.scope import Declarations
 from skillc.language.skill_folder import check_skill_folder
 from skillc.language.statements import Classifier, is_language

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, number, setting, settings_of
 
@@ -204,13 +204,21 @@ class OptimizePlan:
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """Caps on the spending of a run; None means no cap."""
+    """Caps on the spending of a run; None means no cap.
+
+    Attributes:
+        LATER: as of `skillc.plan.schema.Frozen`.
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"judge_calls", "judge_cost"})
 
     epochs: int | None = setting(None, "passes over the training split", count("epochs"), ends_run=True)
     steps: int | None = setting(None, "steps of the loop", count("steps"), ends_run=True)
     calls: int | None = setting(None, "calls of any model", count(), ends_run=True, truncates=True)
     tokens: int | None = setting(None, "tokens sent and received", count("tokens"), ends_run=True, truncates=True)
     cost: Fraction | None = setting(None, "money at list price", DOLLARS, ends_run=True, truncates=True)
+    judge_calls: int | None = setting(None, "calls of judges", count(), truncates=True)
+    judge_cost: Fraction | None = setting(None, "money for judges at list price", DOLLARS, truncates=True)
     time: Fraction | None = setting(
         None, "wall-clock time; the run stops at a decision", TIME, ends_run=True, truncates=True
     )
@@ -226,3 +234,5 @@ OPTIMIZE = settings_of(OptimizePlan)
 BUDGET = settings_of(BudgetPlan)
 CAPS = tuple(each.name for each in BUDGET if each.ends_run)
 """The caps that end a run."""
+SPENDING_CAPS = ("calls", "tokens", "cost", "judge_calls", "judge_cost")
+"""The caps that the ledger enforces."""

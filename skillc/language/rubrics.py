@@ -71,7 +71,9 @@ _HINT_BETWEEN = "indent it to continue the level above, or move it before the fi
 
 def _checked(question: str, levels: list[tuple[int, str]]) -> RubricText | RubricProblem:
     if not levels:
-        return RubricText(question) if question else RubricProblem("the text is empty", "ask a question, or write levels")
+        return (
+            RubricText(question) if question else RubricProblem("the text is empty", "ask a question, or write levels")
+        )
     if len(levels) == 1:
         hint = "write two or more; or a question, whose text begins with no number"
         return RubricProblem(f"level {levels[0][0]} is the only one", hint)
@@ -115,7 +117,9 @@ def _check_text(report: Reporter, entity: Entity, what: str) -> None:
     if not isinstance(entity.value, str):
         return
     starts = report.offsets("SK006", entity.source)
-    if any(entity.span.end <= start and not entity.source.text[entity.span.end : start].strip(" =") for start in starts):
+    if any(
+        entity.span.end <= start and not entity.source.text[entity.span.end : start].strip(" =") for start in starts
+    ):
         return  # A text that is not closed is reported already.
     found = read_rubric(entity.value)
     if isinstance(found, RubricProblem):
@@ -141,7 +145,9 @@ def check_judge(low: Lowering, node: nodes.Call, options: frozenset[str], roles:
         twice = [role for role in dict.fromkeys(roles) if roles.count(role) > 1]
         if twice:
             hint = "name each model once: equal models give equal answers"
-            raise scope.fail("SK310", node.span, f"the panel names {listed([f'`{role}`' for role in twice])} twice", hint)
+            raise scope.fail(
+                "SK310", node.span, f"the panel names {listed([f'`{role}`' for role in twice])} twice", hint
+            )
         if len(roles) < 2:
             hint = "name two or more, three for a majority; or write `model = role`"
             raise scope.fail("SK310", node.span, "a panel of one model is no panel", hint)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import JsonValue
@@ -32,8 +33,13 @@ from skillc.gates.terms import (
 )
 from skillc.json_values import JsonObject
 from skillc.metrics.behaviour import TRAJECTORY, WITHOUT_ANSWER, measure_trajectory
+from skillc.metrics.judging.ask import JudgeFailed
+from skillc.metrics.judging.combine import feedback_lines
+from skillc.metrics.judging.judges import Verdicts
+from skillc.metrics.judging.prompt import prompt_digest
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
+from skillc.plan.judges import judges_of
 from skillc.plan.schema import MetricPlan, Plan, artifact_name
 from skillc.text import listed
 from skillc.trajectories.signals import opened_skills
@@ -41,6 +47,8 @@ from skillc.trajectories.trajectory import Trajectory
 
 OPENED = "opened"
 """The function of what the target opened, which reads the trajectory and no answer."""
+JUDGE = "judge"
+_NOBODY = JudgeFailed("", "nobody was asked for a verdict")
 _LONGEST = 80
 _OPERATIONS: Mapping[str, Callable[[Fraction, Fraction], Fraction | bool]] = {
     "+": operators.add,
@@ -64,12 +72,26 @@ class MetricFailed(SkillcError):  # noqa: N818
     """A metric of the user raised an exception or returned no number."""
 
 
+class _Unjudged(Exception):  # noqa: N818 -- never leaves this module
+    """A metric reads a judge that failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class RolloutScores:
-    """The cells of one rollout by metric, and the feedback of the primitives, one line each."""
+    """What was measured on one rollout.
+
+    Attributes:
+        cells: by metric.
+        feedback: of the primitives and the judges, one line each.
+        failure: why a judge gave no verdict; empty if all did.
+    """
 
     cells: Mapping[str, Cell]
     feedback: str
+    failure: str = ""
+
+
+NO_VERDICTS: Verdicts = MappingProxyType({})
 
 
 def unmeasured(plan: Plan, kind: UnmeasuredKind) -> dict[str, Cell]:
@@ -97,8 +119,10 @@ class Meter:
         self._read_by_goal = _read_by(plan, plan.goal)
         self._without_answer = _without_answer(plan)
 
-    def measure(self, example: Example, trajectory: Trajectory) -> RolloutScores:
+    def measure(self, example: Example, trajectory: Trajectory, verdicts: Verdicts = NO_VERDICTS) -> RolloutScores:
         """Score each metric. A rollout without an answer gets the worst value of each, and its problem as feedback.
+
+        `verdicts` are those of the judges. A metric that reads a judge without one is unmeasured, the others are not.
 
         Raises:
             MetricError: a metric failed on this example.
@@ -108,13 +132,13 @@ class Meter:
             kept = self._evaluate(self._without_answer, example, trajectory)
             problem = trajectory.problem or "the answer could not be read"
             return RolloutScores({**worst, **kept.cells}, "\n".join(filter(None, (problem, kept.feedback))))
-        return self._evaluate(self._plan.metrics, example, trajectory)
+        return self._evaluate(self._plan.metrics, example, trajectory, verdicts)
 
     @property
     def reads_trajectory(self) -> bool:
-        """Whether the goal depends on more than the answer of a rollout."""
+        """Whether the goal depends on more than the answer of a rollout, as on its steps or on a judge."""
         terms = (part for metric in self._read_by_goal for part in walk(metric.term))
-        return any(isinstance(part, CallTerm) and part.function in (*TRAJECTORY, OPENED) for part in terms)
+        return any(isinstance(part, CallTerm) and part.function in (*TRAJECTORY, OPENED, JUDGE) for part in terms)
 
     def holds(self, condition: Term, example: Example) -> bool:
         """Return whether a condition on the data holds for an example, whatever a rollout does.
@@ -135,15 +159,26 @@ class Meter:
         """
         return self._evaluate(self._read_by_goal, example, Trajectory(answer=prediction)).cells[self._plan.goal.name]
 
-    def _evaluate(self, metrics: Sequence[MetricPlan], example: Example, trajectory: Trajectory) -> RolloutScores:
-        rollout = _Evaluation(self._plan, self._functions, example, trajectory, self.root)
+    def _evaluate(
+        self,
+        metrics: Sequence[MetricPlan],
+        example: Example,
+        trajectory: Trajectory,
+        verdicts: Verdicts = NO_VERDICTS,
+    ) -> RolloutScores:
+        rollout = _Evaluation(self._plan, self._functions, example, trajectory, self.root, verdicts)
         cells: dict[str, Cell] = {}
+        failures: list[str] = []
         for metric in metrics:
             try:
                 cells[metric.name] = Scored(_micro(rollout.score(metric)))
+            except _Unjudged as failed:
+                cells[metric.name] = Unmeasured("judge")
+                failures.append(str(failed))
             except SkillcError as problem:
                 raise self._failed(metric, example, trajectory.answer or {}, problem) from problem
-        return RolloutScores(cells, "\n".join(dict.fromkeys(line for line in rollout.feedback if line)))
+        feedback = "\n".join(dict.fromkeys(line for line in rollout.feedback if line))
+        return RolloutScores(cells, feedback, "; ".join(dict.fromkeys(failures)))
 
     def describe(self, example: Example) -> str:
         """Name an example in a message by its id and its place in the data."""
@@ -208,8 +243,12 @@ class _Evaluation:
         example: Example,
         trajectory: Trajectory,
         root: Path,
+        verdicts: Verdicts = NO_VERDICTS,
     ) -> None:
         self._plan = plan
+        self._verdicts = verdicts
+        self._unjudged: dict[str, str] = {}
+        self._scoring = ""
         self._root = root
         self._functions = functions
         self._example = example
@@ -222,8 +261,12 @@ class _Evaluation:
         self.feedback: list[str] = []
 
     def score(self, metric: MetricPlan) -> Fraction:
+        self._scoring = metric.name
         try:
             score = _within(_exact(fold(metric.term, self._evaluate)), metric.low, metric.high)
+        except _Unjudged as failed:
+            self._unjudged[metric.name] = str(failed)
+            raise
         except SkillcError:
             raise
         except Exception as problem:
@@ -240,6 +283,8 @@ class _Evaluation:
             case Constant(value) | TextConstant(value):
                 return value
             case MetricTerm(name):
+                if name in self._unjudged:
+                    raise _Unjudged(self._unjudged[name])
                 return self._scores[name]
             case FieldTerm(name):
                 values = self._prediction if name in self._outputs else {**self._example.fields, **self._example.inputs}
@@ -264,6 +309,12 @@ class _Evaluation:
                 count = self._counts[term] = Fraction(COUNTS[term.function](text_of(_plain(inner[0]))))
             return count
         score = self._primitives.get(term)
+        if score is None and term.function == JUDGE:
+            judged = self._verdicts.get(term, _NOBODY)
+            if isinstance(judged, JudgeFailed):
+                raise _Unjudged(judged.detail)
+            score = self._primitives[term] = judged.score
+            self.feedback += feedback_lines(self._scoring, judged)
         if score is None:
             measure, low, high = self._measure(term, inner)
             score = self._primitives[term] = _within(_exact(measure.score), low, high)
@@ -460,12 +511,13 @@ def _plain_number(value: object) -> Fraction | int | float:
 
 
 def metric_sources(plan: Plan, root: Path) -> dict[str, str]:
-    """Return the source digest of each user's metric, by `module:function`.
+    """Return the source digest of each user's metric, by `module:function`, and that of the prompt of judges, if any.
 
     Raises:
         SkillcError: a module or a function does not exist.
     """
-    return {
+    found = {
         name: user_code.source_digest(name, user_code.load_function(name, root, "metric"), root)
         for name in python_names(plan)
     }
+    return {**found, JUDGE: prompt_digest()} if judges_of(plan) else found

@@ -32,6 +32,7 @@ class Call:
         sample: index of a repeated call; part of the cache key, never sent to a language model.
         response_format: in the OpenAI chat format, as are `tools`.
         parameters: settings of this call, which override those of the role.
+        judges: whether it judges an output, so that the caps on judges count it.
     """
 
     role: str
@@ -41,6 +42,7 @@ class Call:
     response_format: Mapping[str, Any] | None = None
     tools: tuple[Mapping[str, Any], ...] | None = None
     parameters: Mapping[str, JsonValue] | None = None
+    judges: bool = False
 
 
 @dataclass(frozen=True, slots=True)

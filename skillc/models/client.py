@@ -344,6 +344,8 @@ class Client:
         arguments = role.arguments(call)
         key = call_key(role, arguments, call.sample, self._salt)
         reserved = role.reservation(arguments)
+        if call.judges:
+            reserved = reserved.judging()
         await self._admit(reserved)
         where = (call.role, call.stage)
         try:

@@ -101,10 +101,11 @@ class BackendFailed(PermanentFailure):
 
 
 class BudgetReached(SkillcError):  # noqa: N818
-    """A cap does not admit the next call. `cap` is `calls`, `tokens` or `cost`."""
+    """A cap does not admit the next call. `cap` is `calls`, `tokens`, `cost`, `judge_calls` or `judge_cost`."""
 
     def __init__(self, cap: str) -> None:
-        super().__init__(f"the budget's cap on {cap} does not admit the next call")
+        shown = cap.replace("judge_", "judges' ")
+        super().__init__(f"the budget's cap on {shown} does not admit the next call")
         self.cap = cap
 
 

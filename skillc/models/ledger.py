@@ -30,19 +30,25 @@ NANO_PER_DOLLAR = 1_000_000_000
 
 
 class Spending(NamedTuple):
-    """Calls, tokens, and nano-dollars."""
+    """Calls, tokens, and nano-dollars; the last two are the part of judges."""
 
     calls: int = 0
     tokens: int = 0
     cost: int = 0
+    judge_calls: int = 0
+    judge_cost: int = 0
 
     def plus(self, other: Spending) -> Spending:
-        """Add each of the three."""
+        """Add each of them."""
         return Spending(*map(operator.add, self, other))
 
     def minus(self, other: Spending) -> Spending:
-        """Subtract each of the three."""
+        """Subtract each of them."""
         return Spending(*map(operator.sub, self, other))
+
+    def judging(self) -> Spending:
+        """The same, as spent by judges."""
+        return self._replace(judge_calls=self.calls, judge_cost=self.cost)
 
 
 class Caps(NamedTuple):
@@ -51,17 +57,24 @@ class Caps(NamedTuple):
     calls: int | None = None
     tokens: int | None = None
     cost: int | None = None
+    judge_calls: int | None = None
+    judge_cost: int | None = None
 
     @classmethod
     def of(cls, budget: BudgetPlan) -> Caps:
         """Convert the declared caps; dollars become whole nano-dollars, rounded down."""
-        cost = None if budget.cost is None else int(Fraction(budget.cost) * NANO_PER_DOLLAR)
-        return cls(budget.calls, budget.tokens, cost)
+        return cls(
+            budget.calls, budget.tokens, _whole_nano(budget.cost), budget.judge_calls, _whole_nano(budget.judge_cost)
+        )
 
     def exceeded_by(self, amount: Spending) -> str | None:
         """Return the name of the first cap that an amount exceeds."""
         limits = zip(self._fields, self, amount, strict=True)
         return next((name for name, cap, value in limits if cap is not None and value > cap), None)
+
+
+def _whole_nano(dollars: Fraction | None) -> int | None:
+    return None if dollars is None else int(Fraction(dollars) * NANO_PER_DOLLAR)
 
 
 # Role and stage.
@@ -129,7 +142,8 @@ class Account:
     def settle(self, where: RoleStage, reserved: Spending, usage: Usage, cost: int | None) -> None:
         """Replace a reservation by the usage of one call; `cost` in nano-dollars, None if unknown."""
         self.lines.setdefault(where, Tally()).add(usage, cost)
-        self.spent = self.spent.plus(Spending(1, usage.total, cost or 0))
+        spent = Spending(1, usage.total, cost or 0)
+        self.spent = self.spent.plus(spent.judging() if reserved.judge_calls else spent)
         self.release(reserved)
 
     def release(self, reserved: Spending) -> None:

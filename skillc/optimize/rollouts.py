@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,9 @@ from pydantic import JsonValue
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import Term
 from skillc.json_values import JsonObject
-from skillc.metrics.meter import Meter, unmeasured
+from skillc.metrics.judging.combine import counts_of
+from skillc.metrics.judging.judges import Judges, NoReference
+from skillc.metrics.meter import NO_VERDICTS, Meter, MetricError, unmeasured
 from skillc.models.concurrency import SingleFlight
 from skillc.models.failures import BackendFailed
 from skillc.models.pacing import prefetching
@@ -38,11 +41,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One measured rollout: a cell per metric, and what a prompt may show of it."""
+    """One measured rollout: a cell per metric, and what a prompt may show of it.
+
+    Attributes:
+        failure: why a judge gave no verdict; empty if all did, or if the rollout itself failed.
+        judged: comparisons of judges in both orders, those that the order decided, and verdicts that report
+            instructions in the answer.
+    """
 
     cells: Mapping[str, Cell]
     trajectory: Trajectory
     feedback: str
+    failure: str = ""
+    judged: tuple[int, int, int] = (0, 0, 0)
 
     @property
     def answer(self) -> JsonObject | None:
@@ -59,29 +70,57 @@ class Outcome:
         cells: dict[str, JsonValue] = {
             name: c.value if isinstance(c, Scored) else c.kind for name, c in self.cells.items()
         }
-        return {"cells": cells, "trajectory": dict(self.trajectory.to_json()), "feedback": self.feedback}
+        value: dict[str, JsonValue] = {
+            "cells": cells,
+            "trajectory": dict(self.trajectory.to_json()),
+            "feedback": self.feedback,
+        }
+        if self.failure:
+            value["failure"] = self.failure
+        if any(self.judged):
+            value["judged"] = list(self.judged)
+        return value
 
     @classmethod
     def from_json(cls, value: Any) -> Outcome:
         """Read the values of `to_json`."""
         cells = {n: Scored(c) if isinstance(c, int) else Unmeasured(c) for n, c in value["cells"].items()}
-        return cls(cells, Trajectory.from_json(value["trajectory"]), value["feedback"])
+        trajectory, judged = Trajectory.from_json(value["trajectory"]), tuple(value.get("judged", (0, 0, 0)))
+        return cls(cells, trajectory, value["feedback"], value.get("failure", ""), judged)
 
 
 class Rollouts:
     """Run and measure rollouts, each (skill, example, sample) once unless it fails.
 
-    `record` has the outcomes of a resumed run.
+    Args:
+        plan: whose metrics are measured.
+        runner: runs one rollout.
+        meter: measures it.
+        observer: gets the progress.
+        record: has the outcomes of a resumed run.
+        judges: asked before a rollout is measured; None if no metric reads a judge.
+        initial: the skill that a judge may compare with.
     """
 
     def __init__(
-        self, plan: Plan, runner: Runner, meter: Meter, observer: Observer, record: Record | None = None
+        self,
+        plan: Plan,
+        runner: Runner,
+        meter: Meter,
+        observer: Observer,
+        record: Record | None = None,
+        *,
+        judges: Judges | None = None,
+        initial: Document | None = None,
     ) -> None:
         self._plan = plan
         self._runner = runner
         self._meter = meter
         self._observer = observer
         self._record = record or Unrecorded()
+        self._judges = judges or None
+        self._initial = initial if judges is not None and judges.compares_with_initial else None
+        self._attempts: Counter[_Key] = Counter()
         self._known: dict[_Key, Outcome] = {}
         self._held: dict[tuple[Term, str], bool] = {}
         self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
@@ -130,19 +169,29 @@ class Rollouts:
         """
         key, read = self._key(skill)
         text_hash = read.digest(self._plan.skill.load) if read is not None else None
+        await self._measure_initial(key, examples, stage=stage, sample=sample)
         wave = self._record.wave()
 
         async def run(example: Example) -> Outcome:
+            place = (key, example.id, sample)
+            earlier, attempt = self._known.get(place), self._attempts[place]
+            self._attempts[place] += 1
+
             async def work() -> tuple[Value, bool]:
                 try:
-                    rollout = await self._runner(read, example, sample, stage)
+                    # Where only a judge failed, the rollout itself is not repeated.
+                    rollout = (
+                        Rollout(earlier.trajectory)
+                        if earlier is not None and earlier.failure
+                        else await self._runner(read, example, sample, stage)
+                    )
+                    outcome = await self._measured(key, example, rollout, (sample, attempt), stage)
                 except BackendFailed as problem:
                     raise problem.on(f"{self._meter.describe(example)}{self._meter.input_lines(example)}") from None
-                outcome = self._measured(example, rollout)
                 return outcome.to_json(), outcome.measured
 
             outcome = Outcome.from_json(await wave.once(["rollout", text_hash, example.id, sample], work))
-            self._known[key, example.id, sample] = outcome
+            self._known[place] = outcome
             return outcome
 
         outcomes = await gather([self._one((key, e.id, sample), partial(run, e), shown=shown) for e in examples])
@@ -165,12 +214,37 @@ class Rollouts:
             self._observer.advance()
         return known
 
-    def _measured(self, example: Example, rollout: Rollout) -> Outcome:
+    async def _measure_initial(self, key: str, examples: Sequence[Example], *, stage: str, sample: int) -> None:
+        """Run the initial skill on examples first, if a judge compares with it; what has a rollout is not repeated."""
+        if self._initial is None or key == self._key(self._initial)[0]:
+            return
+        missing = [each for each in examples if self._initial_rollout(each, sample) is None]
+        if missing:
+            await self.measure(self._initial, missing, stage=stage, sample=sample, shown=False)
+
+    def _initial_rollout(self, example: Example, sample: int) -> Trajectory | None:
+        """Return the initial skill's rollout of an example, None without a whole one."""
+        known = self.known(self._initial, example, sample)
+        return known.trajectory if known is not None and (known.measured or known.failure) else None
+
+    async def _measured(
+        self, key: str, example: Example, rollout: Rollout, sample: tuple[int, int], stage: str
+    ) -> Outcome:
+        """Measure a rollout after its judges were asked; `sample` is that of the rollout, and its attempt."""
         if rollout.failure is not None:
             why = f"{rollout.failure}: {rollout.detail}" if rollout.detail else rollout.failure
             return Outcome(unmeasured(self._plan, rollout.failure), Trajectory(), why)
-        measured = self._meter.measure(example, rollout.trajectory)
-        return Outcome(measured.cells, rollout.trajectory, measured.feedback)
+        trajectory, verdicts = rollout.trajectory, NO_VERDICTS
+        if self._judges is not None and trajectory.answer is not None:
+            initial = self._initial
+            own = initial is not None and key == self._key(initial)[0]
+            reference = trajectory if own else None if initial is None else self._initial_rollout(example, sample[0])
+            try:
+                verdicts = await self._judges.judge(example, trajectory, initial=reference, sample=sample, stage=stage)
+            except NoReference as problem:
+                raise MetricError(f"{self._meter.describe(example)}: {problem.message}", hint=problem.hint) from None
+        measured = self._meter.measure(example, trajectory, verdicts)
+        return Outcome(measured.cells, trajectory, measured.feedback, measured.failure, counts_of(verdicts))
 
 
 def failure_kind(outcome: Outcome) -> str | None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
+from skillc.language.loop import SPENDING_CAPS
 from skillc.optimize.final import ArmScore
 from skillc.plan.lock import lock_json
 from skillc.run.time_left import book_total
@@ -237,7 +238,7 @@ def _facts(compiled: Compiled) -> Text:
     on = ""
     if compiled.interrupted or stopped == "time":
         on = "; the same command resumes"
-    elif stopped in ("calls", "tokens", "cost"):
+    elif stopped in SPENDING_CAPS:
         on = f"; the same command with a larger `{stopped}` resumes"
     lines.append(f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}")
     if compiled.lost is not None:

@@ -22,6 +22,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
 from skillc.gates.functions import CONDITIONAL, is_claim_test
 from skillc.gates.terms import Operation, Term, calls
+from skillc.language.loop import SPENDING_CAPS
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
@@ -287,7 +288,7 @@ def _diagnosis(
     return _at_the_gates(trained.engine.plan, watch.decisions, funnel, stopped)
 
 
-_CAPS = ("calls", "tokens", "cost", "time")
+_CAPS = (*SPENDING_CAPS, "time")
 
 
 def _at_the_gates(

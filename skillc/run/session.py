@@ -20,6 +20,7 @@ from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated
 from skillc.json_values import canonical
+from skillc.metrics.judging.judges import Judges
 from skillc.metrics.meter import Meter, metric_sources
 from skillc.models.backends.function import function_identities
 from skillc.models.calls import Usage
@@ -34,7 +35,8 @@ from skillc.outcomes import Example
 from skillc.plan.company import company_of
 from skillc.plan.digest import DECISION_VERSION, run_parts
 from skillc.plan.initial import initial_skill
-from skillc.plan.models import TARGET
+from skillc.plan.judges import judges_of
+from skillc.plan.models import TARGET, simulated_users
 from skillc.plan.schema import Plan
 from skillc.run.history import Decision, with_completion
 from skillc.run.stop import Stop
@@ -235,7 +237,16 @@ class Session:
         async def run(skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
             return await runner(skill, example, first_sample + sample, stage)
 
-        return Rollouts(plan, run if first_sample else runner, meter, self.watch, self._record)
+        judges = Judges(plan, self.client, first_sample=first_sample)
+        return Rollouts(
+            plan,
+            run if first_sample else runner,
+            meter,
+            self.watch,
+            self._record,
+            judges=judges,
+            initial=initial_skill(plan, meter.root) if judges.compares_with_initial else None,
+        )
 
     def always_read(self, meter: Meter) -> Rollouts | None:
         """Return rollouts whose target always reads the skill; None if it does so anyway."""
@@ -311,8 +322,12 @@ class Session:
         return None if cost is None else math.ceil(cost * 10**9)
 
     def _admits(self, each: int, rollouts: int) -> bool:
-        """Return whether so many rollouts fit under the caps, each with its calls and one for every judge."""
-        calls = len([role for role in self.plan.models if role != "optimizer"]) - 1 + each
+        """Return whether so many rollouts fit under the caps, each with its calls and those of judges and users.
+
+        A judge may be asked twice for its verdict.
+        """
+        judged = 2 * sum(judge.calls for judge in judges_of(self.plan))
+        calls = each + judged + len(list(simulated_users(self.plan)))
         return self.client.ledger.charged.admits(rollouts * calls)
 
 

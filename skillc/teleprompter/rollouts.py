@@ -17,7 +17,8 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue
 
 from skillc.document.skill import Document
-from skillc.metrics.meter import Meter, MetricError, RolloutScores
+from skillc.metrics.judging.judges import Verdicts
+from skillc.metrics.meter import NO_VERDICTS, Meter, MetricError, RolloutScores
 from skillc.models.calls import Completion
 from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
@@ -45,11 +46,11 @@ class ScoredPrediction(dict[str, JsonValue]):
 class ModuleMeter(Meter):
     """Reads the score that the runner computed from the module's objects."""
 
-    def measure(self, example: Example, trajectory: Trajectory) -> RolloutScores:
+    def measure(self, example: Example, trajectory: Trajectory, verdicts: Verdicts = NO_VERDICTS) -> RolloutScores:
         """As `Meter.measure`."""
         prediction = trajectory.answer
         if not isinstance(prediction, ScoredPrediction):
-            return super().measure(example, replace(trajectory, answer=None))
+            return super().measure(example, replace(trajectory, answer=None), verdicts)
         return RolloutScores({self._plan.goal.name: Scored(prediction.score)}, prediction.feedback)
 
 

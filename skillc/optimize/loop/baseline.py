@@ -77,6 +77,8 @@ def first_failure(engine: Engine, skill: Document, examples: Sequence[Example]) 
     """Return which model failed first on some examples, the kind of the failure, and its message."""
     failures = [failure for example in examples if (failure := _failure(engine, skill, example)) is not None]
     kind, _, detail = failures[0].feedback.partition(": ") if failures else ("transport", "", "")
+    if failures and failures[0].failure:
+        kind, detail = "judge", failures[0].failure
     who = "a judge" if kind == "judge" else f"model `target` (`{engine.plan.models['target'].model}`)"
     return who, kind, detail
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from skillc.json_values import values_within
+
 Op = Literal["add", "replace", "delete", "move"]
 
-_OPENING = re.compile(r"[\[{]")
 _MOST_PROBLEMS = 5
 _OP_WORDS = {"append": "add", "insert": "add", "update": "replace", "edit": "replace", "remove": "delete"}
 
@@ -238,7 +237,7 @@ def read_reply(kind: type[R], text: str) -> R:
         MalformedReply: the text contains no reply of this kind.
     """
     problem: str | None = None
-    for value in reversed(list(_values(text))):
+    for value in reversed(list(values_within(text))):
         try:
             key = "sections" if kind is RewriteReply else "edits"
             return kind.model_validate({key: value} if isinstance(value, list) else value)
@@ -247,21 +246,6 @@ def read_reply(kind: type[R], text: str) -> R:
     if problem is None:
         problem = "the reply holds no JSON object" if text.strip() else "the reply is empty"
     raise MalformedReply(problem)
-
-
-def _values(text: str) -> Iterator[object]:
-    """Yield the outermost JSON objects and lists of a text, in order."""
-    decoder = json.JSONDecoder(strict=False)
-    at = 0
-    while opening := _OPENING.search(text, at):
-        try:
-            value, at = decoder.raw_decode(text, opening.start())
-        except RecursionError:
-            return
-        except json.JSONDecodeError:
-            at = opening.end()
-            continue
-        yield value
 
 
 def _explain(error: ValidationError) -> str:

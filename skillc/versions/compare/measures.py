@@ -11,6 +11,7 @@ from skillc.gates.prove import Axioms, as_strict
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import (
     CallTerm,
+    ListTerm,
     MeanTerm,
     MetricTerm,
     Term,
@@ -22,7 +23,8 @@ from skillc.gates.terms import (
 )
 from skillc.json_values import digest
 from skillc.plan.digest import redact_plan
-from skillc.plan.schema import GatePlan, MetricPlan, Plan, RequirePlan
+from skillc.plan.judges import judge_of
+from skillc.plan.schema import GatePlan, MetricPlan, Plan, RequirePlan, RubricPlan
 from skillc.text import cut
 from skillc.user_code import code_digest
 from skillc.versions.change import Anchor, Change
@@ -76,15 +78,15 @@ def _meaning(version: Version, metric: MetricPlan, known: Mapping[str, str]) -> 
 
 
 def _judge(term: CallTerm, plan: Plan) -> CallTerm:
-    """Return a judge with the text of its rubric and the model of its role."""
-    arguments = tuple(
-        TextConstant(plan.rubrics[part.word]) if isinstance(part, WordTerm) and part.word in plan.rubrics else part
-        for part in term.arguments
-    )
-    return CallTerm(term.function, arguments, tuple((name, _judging(value, plan)) for name, value in term.options))
+    """Return a judge with the content of its rubric and the models that it asks."""
+    rubric = TextConstant(digest(judge_of(plan, term).rubric))
+    options = tuple((name, _judging(value, plan)) for name, value in term.options)
+    return CallTerm(term.function, (*term.arguments[:1], rubric), options)
 
 
 def _judging(value: Term, plan: Plan) -> Term:
+    if isinstance(value, ListTerm):
+        return ListTerm(tuple(_judging(each, plan) for each in value.items))
     role = value.word if isinstance(value, WordTerm) else getattr(value, "name", None)
     model = redact_plan(plan).models.get(role) if isinstance(role, str) else None
     if model is None:
@@ -155,8 +157,14 @@ def _redefined(old: MetricPlan, new: MetricPlan, *, is_deciding: bool) -> Change
     return Change("metrics", subject, before, after, _anchor(new), rule, message, hint, stated="unordered")
 
 
-def _brief(text: str | None) -> str | None:
-    return None if text is None else cut(text, 60)
+def _brief(rubric: RubricPlan | None) -> str | None:
+    """Return the begin of what a rubric asks."""
+    if rubric is None:
+        return None
+    parts = [
+        each.question or "; ".join(f"{level} {meaning}" for level, meaning in each.levels) for each in rubric.criteria
+    ]
+    return cut("; ".join(parts), 60)
 
 
 def _anchor(metric: MetricPlan) -> Anchor:

@@ -1,0 +1,114 @@
+"""The messages to a judge.
+
+The system message has the rubric and is the same for all cases, so that a server's prefix cache hits. Every text of a
+case is between lines with a code that is a digest of all texts of the case: no text can contain it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from skillc.json_values import canonical
+from skillc.metrics.judging.case import Case
+from skillc.models.calls import Message
+from skillc.plan.schema import CriterionPlan, RubricPlan
+
+_PROMPTS = Path(__file__).parent / "prompts"
+_CODE = 12
+A, B, TIE = "A", "B", "tie"
+YES, NO = "yes", "no"
+
+
+@cache
+def prompt_digest() -> str:
+    """Return the digest of all templates; it belongs to the identity of a run with judges."""
+    texts = sorted((path.name, path.read_text(encoding="utf-8")) for path in _PROMPTS.glob("*.j2"))
+    return hashlib.sha256(repr(texts).encode()).hexdigest()
+
+
+def judge_messages(rubric: RubricPlan, case: Case, *, swapped: bool = False) -> tuple[Message, ...]:
+    """Ask for a verdict.
+
+    Args:
+        rubric: the criteria.
+        case: what is judged; with a reference, the two are compared.
+        swapped: in a comparison, whether the reference is A; otherwise criteria and levels are in reverse order.
+    """
+    pair = case.reference is not None
+    criteria = _reversed(rubric.criteria) if swapped and not pair else rubric.criteria
+    key = "better" if pair else "level"
+    system = _template("system").render(
+        pair=pair, criteria=criteria, key=key, example=_example(criteria, key), choices=_choices(criteria, pair)
+    )
+    code = case_code(rubric, case)
+    text = _template("case").render(
+        code=code, texts=_texts(case, swapped), subject="the answers A and B" if pair else "the answer"
+    )
+    return Message("system", system.strip()), Message("user", text.strip())
+
+
+def again_messages(messages: tuple[Message, ...], reply: str, problem: str) -> tuple[Message, ...]:
+    """Append an unusable reply and its problem."""
+    again = _template("again").render(problem=problem).strip()
+    return (*messages, Message("assistant", reply.strip() or "(empty)"), Message("user", again))
+
+
+def case_code(rubric: RubricPlan, case: Case) -> str:
+    """Return the code of a case, which occurs in none of its texts."""
+    texts = canonical([rubric.model_dump(mode="json"), *(list(each) for each in _texts(case, False))])
+    return next(
+        code
+        for salt in range(2**20)
+        if (code := hashlib.sha256(f"{salt} {texts}".encode(errors="surrogatepass")).hexdigest()[:_CODE]) not in texts
+    )
+
+
+def _texts(case: Case, swapped: bool) -> list[tuple[str, str]]:
+    """Return title and text of each part of a case."""
+    found = [(f"input {name}", text) for name, text in case.inputs]
+    found += [("right answer" if i == 0 else "or this right answer", text) for i, text in enumerate(case.gold)]
+    if case.trajectory is not None:
+        found.append(("what the assistant did", case.trajectory))
+    if case.reference is None:
+        return [*found, (f"answer {case.output}", case.answer)]
+    first, second = (case.reference, case.answer) if swapped else (case.answer, case.reference)
+    return [*found, (f"answer A {case.output}", first), (f"answer B {case.output}", second)]
+
+
+def _reversed(criteria: tuple[CriterionPlan, ...]) -> tuple[CriterionPlan, ...]:
+    return tuple(each.model_copy(update={"levels": each.levels[::-1]}) for each in reversed(criteria))
+
+
+def _example(criteria: tuple[CriterionPlan, ...], key: str) -> str:
+    entries = []
+    for each in criteria:
+        named = f'"criterion": "{each.name}", ' if each.name else ""
+        entries.append(f'{{{named}"reason": "...", "{key}": ...}}')
+    return ", ".join(entries)
+
+
+def _choices(criteria: tuple[CriterionPlan, ...], pair: bool) -> str:
+    if pair:
+        return f'"{A}", "{B}" or "{TIE}"'
+    if len(criteria) > 1:
+        return 'the number of a level, or "yes" or "no" where the criterion has none'
+    levels = [str(level) for level, _ in criteria[0].levels]
+    return f'"{YES}" or "{NO}"' if not levels else f"{', '.join(levels[:-1])} or {levels[-1]}"
+
+
+@cache
+def _template(name: str) -> Any:
+    environment = Environment(
+        loader=FileSystemLoader(_PROMPTS),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(f"{name}.j2")
