@@ -13,7 +13,6 @@ from skillc.metrics.judging.prompt import TIE, A, B
 from skillc.metrics.judging.verdict import Mark, Verdict
 from skillc.plan.judges import JudgePlan
 from skillc.plan.schema import CriterionPlan
-from skillc.text import listed
 
 Reply = Verdict | JudgeFailed
 _HALF = Fraction(1, 2)
@@ -158,7 +157,7 @@ def _line(opinions: Sequence[_Opinion], score: Fraction, *, reveal: bool) -> str
     nearest = min(heard, key=lambda each: abs((each.score or Fraction(0)) - score))
     said = nearest.shown
     if len(opinions) > 1:
-        of = listed([f"{each.role}: {each.shown or 'failed'}" for each in opinions])
+        of = ", ".join(f"{each.role}: {each.shown or 'failed'}" for each in opinions)
         said = f"{said} ({of})" if any(each.shown != said for each in opinions) else f"{said} (all judges)"
     # Nothing is to be learned from the reasons for the best level.
     return f"{said}: {nearest.reason}" if reveal and nearest.reason and score < 1 else said

@@ -125,7 +125,7 @@ def _mark(criterion: CriterionPlan, entry: Mapping[str, Any], *, pair: bool) -> 
 def _wanted(criterion: CriterionPlan, pair: bool) -> str:
     if pair:
         return f'"{A}", "{B}" or "{TIE}"'
-    return listed([str(level) for level, _ in criterion.levels], "or") if criterion.levels else f'"{YES}" or "{NO}"'
+    return listed([level for level, _ in criterion.levels], "or") if criterion.levels else f'"{YES}" or "{NO}"'
 
 
 def _side(given: object) -> str | None:

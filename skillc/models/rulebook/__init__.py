@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skillc.errors import SkillcError
+from skillc.models.rulebook.judge import answer_judge, is_case
 from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
 from skillc.models.rulebook.target import Messages, answer_target
 
 
 def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -> str:
-    """Return the reply to a prompt; the prompt decides whether it is a target's or an optimizer's.
+    """Return the reply to a prompt; the prompt decides whether it is a target's, an optimizer's or a judge's.
 
     Args:
         messages: as a chat model gets them.
@@ -22,6 +23,8 @@ def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -
     """
     if is_request(messages):
         return answer_optimizer(messages)
+    if is_case(messages):
+        return answer_judge(messages)
     options = parameters or {}
     sample = options.get("sample", 0)
     peer = answer_peer(messages, sample)
