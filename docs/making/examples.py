@@ -43,6 +43,17 @@ goal score = 0.9 * close + 0.1 * brief(reply, 100 tokens)""",
 goal good = judge(reply, helpful, model = grader)
 model grader = "openai/gpt-5.5"
 gate better = candidate.good > incumbent.good''',
+    "criterion": '''rubric quality {
+  criterion solved = """
+    5  the customer need not write again
+    3  right, but something is left open
+    1  wrong, or beside the question
+  """ { weight = 2 }
+  criterion honest = "Does the reply state only what the ticket shows?"
+}
+metric good = judge(reply, quality, model = grader)
+model grader = "anthropic/claude-opus-5"
+gate better = candidate.good > incumbent.good''',
     "optimize": """optimize { batch = 40; edits = cosine(8, 4); candidates = 2 }""",
     "budget": """budget { epochs = 4; patience = 8 steps; calls = 20k; time = 90 min }""",
     "gate": """gate better = candidate.correct > incumbent.correct

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
     from skillc.syntax import nodes
 
-MALFORMED = "SK422"
+MALFORMED = "SK427"
 _LEVEL = re.compile(r"(?P<level>\d{1,4})(?:\s*[.:)=–—-]\s+|\s+)(?P<meaning>\S.*)")
 _BARE_LEVEL = re.compile(r"(\d{1,4})\s*[.:)=–—-]?")
 
@@ -137,7 +137,7 @@ def check_judge(low: Lowering, node: nodes.Call, options: frozenset[str], roles:
     """
     scope = low.scope
     if not {"model", "panel"} & options:
-        hint = "write `judge(output, rubric, model = role)`, or `panel = [role, role, role]`"
+        hint = "write `judge(output, rubric, model = role)`"
         raise scope.fail("SK310", node.span, "`judge` needs `model = ...`", hint)
     if {"model", "panel"} <= options:
         raise scope.fail("SK310", node.span, "`judge` has both `model` and `panel`", "keep one of them")
@@ -145,9 +145,7 @@ def check_judge(low: Lowering, node: nodes.Call, options: frozenset[str], roles:
         twice = [role for role in dict.fromkeys(roles) if roles.count(role) > 1]
         if twice:
             hint = "name each model once: equal models give equal answers"
-            raise scope.fail(
-                "SK310", node.span, f"the panel names {listed([f'`{role}`' for role in twice])} twice", hint
-            )
+            raise scope.fail("SK310", node.span, f"the panel names {listed(twice)} twice", hint)
         if len(roles) < 2:
             hint = "name two or more, three for a majority; or write `model = role`"
             raise scope.fail("SK310", node.span, "a panel of one model is no panel", hint)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, NAMES
+from skillc.gates.functions import NAMES
 from skillc.gates.terms import CallTerm, FieldTerm, Term, WordTerm, metrics_read, walk
 from skillc.language.checked import Entity, Invocation, Word
 from skillc.language.modules import Module
@@ -16,7 +16,6 @@ from skillc.lint.rules import ProgramFacts, note, rule, warning
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
 
-_JUDGES = EXAMPLE_FUNCTIONS["judge"].since
 _MARKED = {
     "section": "write `frozen section rules = {name}` in the skill",
     "budget": "write `budget = {name}`",
@@ -136,7 +135,7 @@ def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
         if model.kind == "model" and model.name not in asked:
             message = f"no metric calls the model `{model.name}`"
             judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
-            hint = f"remove it; `{tried}` tries it as the target, and `{judged}` comes with skillc {_JUDGES}"
+            hint = f"remove it; `{tried}` tries it as the target, and `{judged}` makes it a judge"
             yield note("SK604", model, message, hint)
 
 
@@ -168,7 +167,7 @@ def unused_declarations(facts: ProgramFacts) -> Iterator[Diagnostic]:
     for entity in facts.checked.entities:
         if entity.kind == "rubric" and WordTerm(entity.name or "") not in asked:
             message = f"no judge uses the rubric `{entity.name}`"
-            hint = f"remove it; `judge(answer, {entity.name}, model = referee)` comes with skillc {_JUDGES}"
+            hint = f"remove it, or ask for it: `judge(answer, {entity.name}, model = referee)`"
             yield note("SK416", entity, message, hint)
         elif entity.kind in _MARKED and entity.name and (entity.kind, entity.name) not in facts.module.reached:
             message = f"nothing uses the {entity.kind} `{entity.name}`"

@@ -82,9 +82,9 @@ def test_new_writes_a_program_that_compiles(shop):
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("goal ", 'metric kind_one = judge(kind, "Is it kind?", model = target)\ngoal ', "`judge`"),
+        ("gate ", "require steady = flip_rate(correct) <= 5%\ngate ", "`flip_rate`"),
     ],
-    ids=["judge"],
+    ids=["flip_rate"],
 )
 def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
     assert old in PROGRAM
@@ -98,11 +98,11 @@ def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
 
 
 def test_a_library_for_a_later_version_is_clean(shop):
-    library = 'language 1\nmetric good(x: text, m: model) = judge(x, "Is it good?", model = m)\n'
+    library = "language 1\ngate steady(m: metric) = flip_rate(m) <= 5%\n"
     (shop / "house.skill").write_text(library)
     done = skillc("check", "house.skill", folder=shop)
     assert (done.returncode, "SK605" in done.stdout) == (0, False)
-    using = PROGRAM.replace("goal ", "metric good = house.good(kind, target)\ngoal ", 1)
+    using = PROGRAM.replace("gate ", "require steady = house.steady(correct)\ngate ", 1)
     using = using.replace("language 1\n", 'language 1\nuse "./house.skill" as house\n')
     (shop / "using.skill").write_text(using)
     done = skillc("check", "using.skill", "--format", "concise", folder=shop)

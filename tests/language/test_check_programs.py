@@ -176,8 +176,6 @@ def test_what_waits_for_a_later_version(root: Path) -> None:
     assert later(checked(root, "trivia")) == []
     assert later(checked(root, "alfworld")) == []
     assert [what for what, _ in later(checked(root, "replies"))] == [
-        "`judge` needs skillc 0.5",
-        "`judge` needs skillc 0.5",
         "`flip_rate` needs skillc 0.5",
     ]
     spreadsheets = checked(root, "spreadsheets")

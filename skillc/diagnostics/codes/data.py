@@ -11,6 +11,11 @@ _SOURCE = 'source = "trivia.jsonl"'
 _RULES = "trainable section rules"
 _BY_CODE = "output answer: text\n  rollout = code"
 _BY_TOPIC = program(gate="regressed(correct, by = topic) <= 5%")
+_JUDGED = program(
+    "rubric solves = <text>\nmetric solved = judge(answer, solves, model = referee)\n"
+    'model referee = "anthropic/claude-opus-5"',
+    gate="candidate.solved > incumbent.solved",
+)
 
 _DECLARED = (
     Code(
@@ -122,6 +127,15 @@ _DECLARED = (
         program().replace("question: text;", "question: text { cut = end; limit = 400 tokens };"),
     ),
     Code(
+        427,
+        "malformed rubric",
+        "A rubric is a text or a block of criteria. Its text is a question, answered by yes or no, or has two or more "
+        "levels: lines that begin with a number, in order, each with its meaning. A deeper line continues the level "
+        "above; text before the first level is shown to the judge.",
+        _JUDGED.replace("<text>", '"""\n  5  solved\n  beside the question\n"""'),
+        _JUDGED.replace("<text>", '"""\n  5  solved\n  1  beside the question\n"""'),
+    ),
+    Code(
         424,
         "wrong file of a section",
         "`file` puts the text of a section into a file of the skill's folder, which SKILL.md links below the section's "
@@ -199,7 +213,7 @@ _UNUSED = (
     Code(
         416,
         "unused rubric",
-        "A rubric is the standard of a judge, and no metric names this one. Judges come with skillc 0.5.",
+        "A rubric is the standard of a judge, and no metric names this one.",
         program(_RUBRIC),
         program(),
     ),

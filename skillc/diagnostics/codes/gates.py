@@ -307,10 +307,10 @@ _PLAN = (
     _planned(
         605,
         "feature of a later version",
-        "The language is complete, but this skillc does not support all of it yet: judges are missing. Such a program "
-        "can be checked, but not planned or compiled; the message names the version that can. In a library it is "
-        "reported at its first use.",
-        program(_SMALL).replace("goal ", 'metric kind = judge(answer, "Is it kind?", model = target)\ngoal ', 1),
+        "The language is complete, but this skillc does not support all of it yet: `flip_rate` is missing. Such a "
+        "program can be checked, but not planned or compiled; the message names the version that can. In a library it "
+        "is reported at its first use.",
+        program(_SMALL) + "require steady = flip_rate(correct) <= 5%\n",
         program(_SMALL),
         found_by="check",
     ),

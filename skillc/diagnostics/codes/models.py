@@ -42,7 +42,7 @@ CODES: tuple[Code, ...] = (
     Code(
         604,
         "unused model",
-        "A note: models besides `target` and `optimizer` are judges, which come with skillc 0.5.",
+        "A note: models besides `target` and `optimizer` are judges or simulated users, and nothing asks this one.",
         program('model referee = "rulebook/v1"'),
         program(),
     ),
