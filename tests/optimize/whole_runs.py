@@ -116,7 +116,7 @@ class PlainRunner:
 
     tools = ()
 
-    def __init__(self, plan: Any, client: Client, *, role: str = "target", root: Any = None) -> None:
+    def __init__(self, plan: Any, client: Client, *, role: str = "target", root: Any = None, most: Any = None) -> None:
         self._client = client
 
     async def close(self) -> None:
