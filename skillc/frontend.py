@@ -226,13 +226,13 @@ def estimate(planned: Planned) -> Estimated:
         SkillcError: the bounds can't be computed.
     """
     from skillc.budget.bounds import bounds
-    from skillc.data.dataset import load, sizes_of
+    from skillc.data.dataset import load_data, sizes_of
     from skillc.data.problems import DataError
     from skillc.diagnostics.suppress import apply_suppressions
     from skillc.models.prices import price_table
 
     try:
-        dataset = load(planned.plan.task, planned.plan.data, planned.root)
+        dataset = load_data(planned.plan, planned.root)
     except DataError as problem:
         raise UnfitDataError(planned.path, _unusable(planned, problem)) from None
     sizes = replace(sizes_of(planned.plan, dataset, planned.root), company=_company_size(planned))

@@ -16,7 +16,7 @@ from skillc.artifacts.loading import program_and_skill
 from skillc.artifacts.owner import check_owner
 from skillc.audit.reading import Reading, SkillParts
 from skillc.conflict import check_merged
-from skillc.data.dataset import load
+from skillc.data.dataset import load_data
 from skillc.document.folder import read_skill
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
@@ -129,7 +129,7 @@ def audit(planned: Planned, document: Document, client: Client, *, split: Split,
         SkillcError: data, models or the rollout cannot be used, or the split is empty.
     """
     plan = planned.plan
-    dataset = load(plan.task, plan.data, planned.root)
+    dataset = load_data(plan, planned.root)
     every = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[split]
     if not every:
         raise SkillcError(f"the split `{split}` has no examples", hint="name another with `--split`")

@@ -34,13 +34,15 @@ class DataColumn:
 
     Attributes:
         reads: marks an input that is cut or names files.
-        acted: marks an output that is an action; a row need not have a right one.
+        needed: whether each row needs a value: an output without a right answer is one that no metric compares.
+        metric: the metric that compares an output, if it is known.
     """
 
     field: FieldPlan
     role: ColumnRole
     reads: bool = False
-    acted: bool = False
+    needed: bool = True
+    metric: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +82,39 @@ class DataFile:
 
 
 class BadValue(ValueError):  # noqa: N818
-    """A value that does not fit its type; `hint` is the fix, `kind` the message for several such values."""
+    """A value that does not fit its type.
 
-    def __init__(self, message: str, hint: str | None = None, kind: str | None = None) -> None:
+    Attributes:
+        hint: the fix.
+        kind: the message for several such values.
+        metric: the metric that needs it, if it is the metric that may be wrong.
+    """
+
+    def __init__(
+        self, message: str, hint: str | None = None, kind: str | None = None, metric: str | None = None
+    ) -> None:
         super().__init__(message)
         self.hint = hint
         self.kind = kind
+        self.metric = metric
 
 
-def columns_of(task: TaskPlan, data: DataPlan) -> tuple[DataColumn, ...]:
-    """Return all columns that a program reads, inputs first."""
+def columns_of(task: TaskPlan, data: DataPlan, compared: Mapping[str, str] | None = None) -> tuple[DataColumn, ...]:
+    """Return all columns that a program reads, inputs first.
+
+    `compared` has the outputs that need right answers, each with the metric that compares them; None for all.
+    """
+
+    def output(field: FieldPlan) -> DataColumn:
+        metric = (compared or {}).get(field.name)
+        return DataColumn(field, "output", needed=compared is None or metric is not None, metric=metric)
+
     return (
         *(
             DataColumn(field, "input", field.cut is not None or field.type.file_kind is not None)
             for field in task.inputs
         ),
-        *(DataColumn(field, "output", acted=task.rollout.kind == "environment") for field in task.outputs),
+        *map(output, task.outputs),
         *(DataColumn(field, "field") for field in data.fields),
     )
 
@@ -107,7 +126,7 @@ def convert_row(row: Row, columns: tuple[DataColumn, ...], file: DataFile, probl
     left_out: dict[str, int] = {}
     good = True
     for column in columns:
-        if column.acted and row.values.get(column.field.column) is None:
+        if not column.needed and row.values.get(column.field.column) in (None, ""):
             continue
         try:
             value = _value(row, column, file)
@@ -120,7 +139,7 @@ def convert_row(row: Row, columns: tuple[DataColumn, ...], file: DataFile, probl
                 value = cut.value
             values[column.role][column.field.name] = value
         except BadValue as bad:
-            at = (column.role, column.field.name, None)
+            at = (column.role, column.field.name, None) if bad.metric is None else ("metric", bad.metric, None)
             problems.add(file.name, row.line, str(bad), bad.hint, at=at, kind=bad.kind)
             good = False
     if not good:
@@ -171,8 +190,13 @@ def _missing(row: Row, column: DataColumn) -> BadValue:
     field = column.field
     close = _closest_name(field.column, tuple(row.values))
     what = f"no `{field.column}`" if field.column == field.name else f"no `{field.column}` for `{field.name}`"
+    message = f"{what}; the row has {name_list(row.values) or 'nothing'}"
+    if close is None and column.metric is not None:
+        message += f", and `{column.metric}` compares `{field.name}` with it"
+        advice = "give the right answers, or a metric that needs none: `python(...)`, `mentions`, `valid_json`"
+        return BadValue(message, advice, metric=column.metric)
     hint = f'if `{close}` is meant, write `{column.role} {field.name}: ... {{ column = "{close}" }}`' if close else None
-    return BadValue(f"{what}; the row has {name_list(row.values) or 'nothing'}", hint)
+    return BadValue(message, hint)
 
 
 # Rows with a missing column mostly lack the same one.

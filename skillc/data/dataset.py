@@ -22,6 +22,7 @@ from skillc.errors import SkillcError
 from skillc.images import image_tokens, most_image_tokens
 from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.outcomes import Example
+from skillc.plan.right_answers import calls_python, compared_outputs
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
 from skillc.syntax.parser import collector_paused
 from skillc.text import counted, free_name
@@ -30,6 +31,8 @@ from skillc.tokens import count_tokens
 _ID_DIGITS = 12
 _MANY = 20_000
 _ID_COLUMN = "id"
+# The assumed tokens of an answer of which no example has a right one.
+_AN_ANSWER = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class Dataset:
         warnings: one line each.
         places: file and line of each example by its id.
         cuts: tokens that were left out of an input in each example that exceeds its limit, by input.
+        answered: whether any example has a right answer, or the outputs are actions in an environment.
     """
 
     # Left out of the repr: asyncio formats a task's result when it ends, which would take seconds.
@@ -51,6 +55,7 @@ class Dataset:
     warnings: tuple[str, ...] = ()
     places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False, compare=False)
     cuts: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,19 @@ class _Draft:
         return location_text(self.file, self.line)
 
 
-def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
+def load_data(plan: Plan, root: Path) -> Dataset:
+    """Read and split the data of a program, as `load`; only outputs that a metric compares need right answers."""
+    return load(plan.task, plan.data, root, compared_outputs(plan), calls_python=calls_python(plan))
+
+
+def load(
+    task: TaskPlan,
+    data: DataPlan,
+    root: Path,
+    compared: Mapping[str, str] | None = None,
+    *,
+    calls_python: bool = False,
+) -> Dataset:
     """Read and split the data of a program.
 
     An example's id is its row's `id`, else a hash of its inputs. Its group is the value of the declared group, else a
@@ -87,21 +104,24 @@ def load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
         task: inputs and outputs.
         data: the files, fields, group, split and seed.
         root: the program's folder, from which the plan's paths and the values of `file` and `image` fields start.
+        compared: the outputs that need right answers, each with the metric that compares them; None for all.
+        calls_python: whether a function of the user may read right answers where there are some.
 
     Raises:
         SkillcError: a file or a row is wrong, an example or a group is on two sides, or a side is empty.
     """
     # The collector would visit all rows again and again, although they have no cycles.
     with collector_paused():
-        dataset = _load(task, data, root)
+        dataset = _load(task, data, root, columns_of(task, data, compared), calls_python=calls_python)
         if len(dataset.train) + len(dataset.validation) + len(dataset.test) > _MANY:
             # The examples live until the end and have no cycles; each collection would visit them for 0.2 s.
             gc.freeze()
         return dataset
 
 
-def _load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
-    columns = columns_of(task, data)
+def _load(
+    task: TaskPlan, data: DataPlan, root: Path, columns: tuple[DataColumn, ...], *, calls_python: bool
+) -> Dataset:
     one_turn = task.rollout.one_turn
     problems = Problems()
     warnings: list[str] = []
@@ -113,7 +133,9 @@ def _load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
         sides = _split(drafts, data, warnings)
     else:
         sides = _from_files(columns, data, root, problems, warnings, one_turn=one_turn)
-    _warn_conflicts([draft for side in SIDES for draft in sides[side]], warnings)
+    every = [draft for side in SIDES for draft in sides[side]]
+    _warn_conflicts(every, warnings)
+    _warn_unanswered(every, columns, warnings, calls_python=calls_python)
     images = [field.name for field in task.inputs if field.type.file_kind == "image"]
     ordered, places = _examples(sides, data.seed, images, root)
     read = {field.name for field in task.inputs if one_turn and field.type.file_kind == "file"}
@@ -124,7 +146,16 @@ def _load(task: TaskPlan, data: DataPlan, root: Path) -> Dataset:
         for name, tokens in draft.left_out.items():
             cuts.setdefault(name, []).append(tokens)
     known = {name: tuple(tokens) for name, tokens in cuts.items()}
-    return Dataset(ordered["train"], ordered["validation"], ordered["test"], digest, tuple(warnings), places, known)
+    return Dataset(
+        ordered["train"],
+        ordered["validation"],
+        ordered["test"],
+        digest,
+        tuple(warnings),
+        places,
+        known,
+        answered=task.rollout.kind == "environment" or any(draft.gold for draft in every),
+    )
 
 
 # ---- reading --------------------------------------------------------------------------------------
@@ -149,7 +180,7 @@ def _read(
 
 def _report_missing_columns(row: Row, columns: tuple[DataColumn, ...], file: DataFile, problems: Problems) -> bool:
     """Report a column that the whole table lacks, once."""
-    missing = [c for c in columns if c.field.column not in row.values and not c.field.type.optional]
+    missing = [c for c in columns if c.needed and c.field.column not in row.values and not c.field.type.optional]
     if missing:
         convert_row(Row(1, {**row.values}), tuple(missing), file, problems)
     return bool(missing)
@@ -299,13 +330,33 @@ def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:
     pairs = []
     for same in by_content.values():
         ordered = sorted(same, key=lambda draft: (draft.file, draft.line))
-        other = next((draft for draft in ordered[1:] if draft.gold != ordered[0].gold), None)
+        other = next((draft for draft in ordered[1:] if _differ(draft.gold, ordered[0].gold)), None)
         if other:
             pairs.append((ordered[0], other))
     if pairs:
         first, other = min(pairs, key=lambda pair: (pair[0].file, pair[0].line))
         some = f"{counted(len(pairs), 'input')} {'has' if len(pairs) == 1 else 'have'}"
         warnings.append(f"{some} two different answers, the first at {first.place} and {other.place}")
+
+
+def _differ(one: JsonObject, other: JsonObject) -> bool:
+    """Return whether two rows have different right answers, where both have one."""
+    return any(one[name] != other[name] for name in one.keys() & other.keys())
+
+
+def _warn_unanswered(
+    drafts: Sequence[_Draft], columns: tuple[DataColumn, ...], warnings: list[str], *, calls_python: bool
+) -> None:
+    """Say which outputs have no right answers in some rows, or in all where a function of the user may want them."""
+    for column in columns:
+        if column.needed:
+            continue
+        name = column.field.column
+        missing = sum(column.field.name not in draft.gold for draft in drafts)
+        if 0 < missing < len(drafts):
+            warnings.append(f"{missing:,} of {counted(len(drafts), 'row')} have no `{name}`, and no right answer")
+        elif missing and calls_python:
+            warnings.append(f"no row has `{name}`, so `python` metrics are given no right answer for it")
 
 
 # ---- examples -------------------------------------------------------------------------------------
@@ -384,10 +435,21 @@ def sizes_of(plan: Plan, dataset: Dataset, root: Path) -> Sizes:
         groups=len({example.group for example in dataset.test}),
         values={name: dict(Counter(str(e.fields.get(name)) for e in dataset.validation)) for name in names},
         inputs=Extent.of(_tokens({**e.inputs, **e.labels} if e.labels else e.inputs) for e in examples),
-        outputs=Extent.of(_tokens(example.gold) for example in examples),
+        outputs=_answer_extent(plan, dataset, examples),
         images=_image_extent(plan, examples, images, root) if images else Extent(),
         cuts={name: (len(tokens), Extent.of(tokens)) for name, tokens in dataset.cuts.items()},
     )
+
+
+def _answer_extent(plan: Plan, dataset: Dataset, examples: Sequence[Example]) -> Extent:
+    """Return the tokens of a right answer; without any, of the labels, or of an answer as long as is assumed."""
+    if dataset.answered:
+        return Extent.of(_tokens(example.gold) for example in examples)
+    sizes = [
+        Extent.of(map(count_tokens, field.type.labels)) if field.type.labels else Extent(_AN_ANSWER, _AN_ANSWER)
+        for field in plan.task.outputs
+    ]
+    return Extent(sum(size.mean for size in sizes), sum(size.most for size in sizes))
 
 
 def _image_extent(plan: Plan, examples: Sequence[Example], images: Sequence[str], root: Path) -> Extent:

@@ -14,8 +14,7 @@ from skillc.artifacts.owner import check_owner
 from skillc.budget.bounds import preflight_stage, tried_models
 from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Sizes, SpendBound
-from skillc.data.dataset import Dataset, sizes_of
-from skillc.data.dataset import load as load_data
+from skillc.data.dataset import Dataset, load_data, sizes_of
 from skillc.data.split import split_digest
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
@@ -247,7 +246,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
     paths = ArtifactPaths.beside(root, program.skill.artifact)
     check_owner(planned.path, paths, read_lock(paths.lock) if paths.lock.exists() else None)
     arms = arms_of(plan, paths, options.skills, options.without, options.against, planned.root)
-    dataset = load_data(plan.task, plan.data, root)
+    dataset = load_data(plan, root)
     examples = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[options.split]
     if options.split == "test":
         check_test(arms, dataset, paths)

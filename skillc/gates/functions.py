@@ -95,6 +95,7 @@ class Builtin:
         raised_by: options that raise it or leave it.
         share_of_tokens: whether it is a share of a number of tokens, which reports show with it.
         direction: 1 for the mean gain of the candidate over the incumbent, -1 for the mean loss, else 0.
+        compares: whether it compares an output with the right answer, which each example then needs.
         since: the version of skillc that can run it; every version checks it.
     """
 
@@ -114,6 +115,7 @@ class Builtin:
     raised_by: tuple[str, ...] = ()
     share_of_tokens: bool = False
     direction: Literal[-1, 0, 1] = 0
+    compares: bool = False
     since: str = _THIS
 
     def range_of(self, quantities: Sequence[Interval]) -> Interval:
@@ -171,6 +173,10 @@ def _example(name: str, about: str, *parameters: BuiltinParameter, **more: Any) 
     return Builtin(name, Level.EXAMPLE, parameters, about, **more)
 
 
+def _compare(name: str, about: str, *parameters: BuiltinParameter, **more: Any) -> Builtin:
+    return _example(name, about, *parameters, compares=True, **more)
+
+
 def _run(name: str, about: str, *parameters: BuiltinParameter, **more: Any) -> Builtin:
     return Builtin(name, Level.RUN, parameters, about, **more)
 
@@ -196,38 +202,38 @@ _CONDITION = BuiltinParameter("condition", "condition")
 _ON, _BY, _OVER = _option("on", "batch"), _option("by", "field"), _option("over", "run")
 
 _EXAMPLE = (
-    _example("exact_match", "1 where the output equals the gold answer", _OUTPUT),
-    _example("f1", "overlap of the words, or of the items of a list, with the gold answer", _OUTPUT),
-    _example(
+    _compare("exact_match", "1 where the output equals the gold answer", _OUTPUT),
+    _compare("f1", "overlap of the words, or of the items of a list, with the gold answer", _OUTPUT),
+    _compare(
         "precision_of",
         "the share of the output's words, or of its items where it is a list, that the gold answer has too",
         _OUTPUT,
     ),
-    _example(
+    _compare(
         "recall_of",
         "the share of the gold answer's words, or of its items where it is a list, that the output has too",
         _OUTPUT,
     ),
-    _example("contains", "1 where the output contains the gold answer", _OUTPUT),
+    _compare("contains", "1 where the output contains the gold answer", _OUTPUT),
     _example("mentions", "1 where a field contains at least one of the texts, ignoring case", _FIELD, _PHRASES),
     _example("covers", "the share of the texts that a field contains, ignoring case", _FIELD, _PHRASES),
-    _example(
+    _compare(
         "numeric",
         "1 where the number in the output is the gold one, within a share of it or a distance",
         *(_OUTPUT, _option("tolerance", "share"), _option("within", "share")),
     ),
-    _example(
+    _compare(
         "relative_error",
         "the distance of the number in the output from the gold one, as a share of it or of `scale`; at most 1",
         *(_OUTPUT, _option("scale", "share")),
     ),
-    _example(
+    _compare(
         "ordinal_error",
         "the distance of the output from the gold answer in labels, as a share of all labels or of `most`; at most 1",
         *(_OUTPUT, _option("most", "share")),
     ),
     _example("valid_json", "1 where the output is a JSON object or list", _OUTPUT),
-    _example(
+    _compare(
         "json_fields",
         "the share of the gold answer's fields that the output has right",
         *(_OUTPUT, _option("fields", "texts")),

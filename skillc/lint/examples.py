@@ -116,7 +116,8 @@ def _with_two_answers(facts: DataFacts, several: Sequence[Sequence[_Member]]) ->
     for output in facts.plan.task.outputs:
         if output.type.kind not in _CLOSED:
             continue
-        found = [pair for members in several if (pair := _contradiction(members, output.name)) is not None]
+        answered = ([each for each in members if output.name in each[1].gold] for members in several)
+        found = [pair for members in answered if members and (pair := _contradiction(members, output.name)) is not None]
         if not found:
             continue
         one, other = found[0]
@@ -152,6 +153,8 @@ def labels(facts: DataFacts) -> Iterator[Diagnostic]:
     """Declared labels that no example has, or that train lacks, or only train has."""
     for output in facts.plan.task.outputs:
         if output.type.kind != "labels":
+            continue
+        if any(output.name not in example.gold for side in SIDES for example in getattr(facts.dataset, side)):
             continue
         seen = {side: _counts(getattr(facts.dataset, side), output) for side in SIDES}
         every = sum(seen.values(), Counter[str]())

@@ -21,13 +21,15 @@ _WORD = re.compile(r"[^\W_]+")
 def baseline_predictions(task: TaskPlan, dataset: Dataset, examples: Sequence[Example]) -> dict[str, tuple[str, ...]]:
     """Return the predictions of `most frequent label` and `keywords`, learned on train, in the examples' order.
 
-    There are none without examples, or unless the task has exactly one output and it has labels.
+    There are none without examples or right answers, or unless the task has exactly one output and it has labels.
     """
     if len(task.outputs) != 1 or task.outputs[0].type.kind != "labels" or not examples:
         return {}
     output = task.outputs[0]
     labels = output.type.labels
     counts = Counter(label for example in dataset.train for label in _answers(example, output.name))
+    if not counts:
+        return {}
     # Ties go to the label declared first.
     majority = max(labels, key=lambda label: counts[label])
     keywords = _Keywords(dataset.train, output.name, labels)

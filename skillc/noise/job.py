@@ -11,8 +11,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
 from skillc.budget.bounds import preflight_stage, tried_models
 from skillc.budget.spend import SpendBound
-from skillc.data.dataset import Dataset, sizes_of
-from skillc.data.dataset import load as load_data
+from skillc.data.dataset import Dataset, load_data, sizes_of
 from skillc.errors import SkillcError
 from skillc.evaluate.job import bound_of, check_caps, plan_with
 from skillc.evaluate.skills import COMPILED, INITIAL, NONE, SkillArm, arms_of
@@ -86,7 +85,7 @@ def prepare_noise(planned: Planned, options: NoiseOptions) -> NoiseJob:
     _check_concurrency(program, concurrency)
     target = program.models[TARGET]
     plan = plan_with(program, [target], samples=1)
-    dataset = load_data(program.task, program.data, root)
+    dataset = load_data(program, root)
     split = {"validation": dataset.validation, "train": dataset.train}[options.split]
     examples = _spread(split, options.examples)
     if not examples:

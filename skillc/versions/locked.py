@@ -10,7 +10,7 @@ from pathlib import Path
 from skillc.artifact_paths import CANDIDATE_SUFFIX, LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
 from skillc.artifacts.owner import check_owner, is_of, own_code_digest
 from skillc.conflict import UnmergedError, is_mark
-from skillc.data.dataset import Dataset, load
+from skillc.data.dataset import Dataset, load_data
 from skillc.data.problems import DataError
 from skillc.data.split import check_unused, split_digest
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
@@ -229,7 +229,7 @@ def _of_data(planned: Planned, lock: Lock, source: Source) -> Iterator[Diagnosti
         own = plan_file(planned.path, checked=planned.checked, settings=seeds, complete=False, every_model=False).plan
         plan = plan.model_copy(update={"data": own.data})
     try:
-        dataset = load(plan.task, plan.data, planned.root)
+        dataset = load_data(plan, planned.root)
     except DataError as problem:
         more = problem.count - problem.problems[0].rows
         first = f"{problem.problems[0]}" + (f" (and {more} more)" if more else "")

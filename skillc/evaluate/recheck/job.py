@@ -13,8 +13,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
 from skillc.budget.bounds import preflight_stage, tried_models
 from skillc.budget.spend import SpendBound
-from skillc.data.dataset import Dataset, sizes_of
-from skillc.data.dataset import load as load_data
+from skillc.data.dataset import Dataset, load_data, sizes_of
 from skillc.data.split import split_digest
 from skillc.errors import SkillcError
 from skillc.evaluate.job import (
@@ -142,7 +141,7 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
     plan = plan_with(program, [model], samples=options.samples)
     paths = ArtifactPaths.of_folder(folder) if folder else ArtifactPaths.beside(root, program.skill.artifact)
     lock, compiled, notes = _compiled(planned, plan, paths)
-    dataset = load_data(plan.task, plan.data, root)
+    dataset = load_data(plan, root)
     if options.split == "test":
         check_test(SkillArms((compiled,), lock, (), None), dataset, paths)
     every = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[options.split]

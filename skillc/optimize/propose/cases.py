@@ -211,6 +211,7 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
         lead="" if state.incumbent.rules else state.incumbent.lead,
         tools=text_lines(with_texts(engine.tools, state.incumbent, renames=engine.plan.skill.renames_tools)),
         renames_tools=engine.plan.skill.renames_tools,
+        answered=engine.dataset.answered,
     )
 
 

@@ -229,7 +229,7 @@ class _Writer:
         cases = [example for example, _ in best.shown]
         beside = [*there, *(example.id for example in cases), *self._state.counters.unexplained]
         cases = self._by_answer([*cases, *self._further(beside, best.text)])
-        cases = cases if "gold" in plan.optimize.sees else []
+        cases = cases if "gold" in plan.optimize.sees and engine.dataset.answered else []
         request = DraftRequest(
             written=self._sections,
             wrong=self._views("t", failed),

@@ -180,6 +180,7 @@ class Briefing:
         lead: what is put above the first rules; empty if the skill shows it.
         opens: whether the target opens the skill on demand, which is a step of a trajectory.
         renames_tools: whether the section `tools` may rename them.
+        answered: whether the examples have right answers, shown or withheld.
     """
 
     skill: str
@@ -194,6 +195,7 @@ class Briefing:
     lead: str = ""
     opens: bool = False
     renames_tools: bool = False
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from skillc.data.dataset import Dataset, load
+from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
 from skillc.errors import SkillcError
 from skillc.json_values import digest
@@ -58,7 +58,7 @@ def _splits_of(version: Version, other: Version, inputs: Collection[str] | None)
     reason = ""
     for task in (version.plan.task, other.plan.task):
         try:
-            return _sides(load(task, version.plan.data, version.root), inputs)
+            return _sides(load_data(version.plan.model_copy(update={"task": task}), version.root), inputs)
         except (SkillcError, OSError) as problem:
             reason = reason or str(problem).partition("\n")[0]
     return reason.rstrip(":")
