@@ -20,12 +20,19 @@ from pathlib import Path
 
 OUTPUT = "skills"
 SKILL_FILE = "SKILL.md"
+SCRIPTS = "scripts/"
+"""Where the scripts of a skill are in its folder."""
 ATTRIBUTES_FILE = ".gitattributes"
 LOCK_SUFFIX = ".lock"
 CANDIDATE_SUFFIX = ".candidate"
 _HISTORY_SUFFIX = ".history.jsonl"
 # Modules outside the standard library that the emitted module imports.
 _IMPORTED = frozenset({"dspy", "litellm", "skillc"})
+
+
+def is_script(path: str | None) -> bool:
+    """Return whether a path in a skill's folder is that of a script, whose text is code."""
+    return path is not None and path.startswith(SCRIPTS) and not path.endswith(".md")
 
 
 @dataclass(frozen=True, slots=True)

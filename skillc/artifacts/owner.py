@@ -6,11 +6,12 @@ import hashlib
 import os
 from pathlib import Path
 
-from skillc.artifact_paths import ArtifactPaths
+from skillc.artifact_paths import ArtifactPaths, is_script
 from skillc.errors import SkillcError
 from skillc.gates.terms import TextConstant, calls
 from skillc.plan.lock import Lock
 from skillc.plan.schema import Plan, artifact_name
+from skillc.plan.script_tests import digest_of_tests
 from skillc.user_code import code_digest
 
 _DIGEST = "sha256:"
@@ -119,7 +120,10 @@ def _relative(path: Path) -> Path:
 
 
 def own_code_digest(plan: Plan, root: Path) -> str | None:
-    """Return the digest of the Python files that a plan names, without running them; None if it names none."""
+    """Return the digest of the code that a plan names, without running it; None if it names none.
+
+    It is that of Python files, of the tests of scripts, and of the files that scripts begin with.
+    """
     found = {
         function.value
         for metric in plan.metrics
@@ -132,4 +136,8 @@ def own_code_digest(plan: Plan, root: Path) -> str | None:
         place = root / path
         return place.read_bytes() if place.is_file() else None
 
-    return hashlib.sha256("\n".join(code_digest(read, name) for name in names).encode()).hexdigest() if names else None
+    parts = [code_digest(read, name) for name in names]
+    if any(section.tests is not None for section in plan.skill.sections):
+        begun = (f"{plan.skill.files}/{each.file}" for each in plan.skill.sections if is_script(each.file))
+        parts += [digest_of_tests(plan, root), *(hashlib.sha256(read(path) or b"").hexdigest() for path in begun)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest() if parts else None

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from skillc.doctor.report import Finding
+from skillc.doctor.report import Finding, Level
 from skillc.errors import SkillcError
 from skillc.language.kinds import is_agent
 from skillc.plan.schema import Plan
 from skillc.sandbox.container import ENGINES, is_rootless
-from skillc.sandbox.declared import declared_sandbox
-from skillc.sandbox.policy import Kind
+from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
+from skillc.sandbox.policy import IMAGE, Kind
 from skillc.sandbox.run import CHOSEN, problem_of
 from skillc.tasks.agents.installed import program_of
+from skillc.text import joined
 
 _GROUP = "sandbox"
 _INSTALL = {
@@ -47,34 +48,47 @@ def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = pro
     """Report each sandbox that the program could use; one that it declares and that does not work is missing.
 
     Args:
-        plan: a program without rollouts of code or agents has no finding.
+        plan: a program without rollouts of code or agents, and without tests of scripts, has no finding.
         problem: why a sandbox with an image does not work here, None if it does.
     """
-    rollout = plan.task.rollout
-    if rollout.kind != "code" and not is_agent(rollout.kind):
+    needs = dict(_needs(plan))
+    for sandbox in needs.values():
+        if sandbox.kind == "unsafe":
+            detail = "`sandbox = unsafe`: code runs with your rights, and can read and change all of your files"
+            yield Finding(_GROUP, "note", "unsafe", detail, "declare another sandbox, or remove the setting")
+    needs = {user: each for user, each in needs.items() if each.kind != "unsafe"}
+    if not needs:
         return
-    sandbox = declared_sandbox(rollout.settings.get("sandbox"))
-    declared, image = sandbox.kind, sandbox.image
-    if declared == "unsafe":
-        detail = "`sandbox = unsafe`: code runs with your rights, and can read and change all of your files"
-        yield Finding(_GROUP, "note", "unsafe", detail, "declare another sandbox, or remove the setting")
-        return
-    works: list[Kind] = []
-    findings = []
-    for kind in CHOSEN if declared is None else (*CHOSEN, *(each for each in ENGINES if each == declared)):
-        why = problem(kind, image)
+    problems: dict[tuple[Kind, str], str | None] = {(kind, IMAGE): problem(kind, IMAGE) for kind in CHOSEN}
+    for sandbox in needs.values():
+        if sandbox.kind in ENGINES:
+            problems[sandbox.kind, sandbox.image] = problem(sandbox.kind, sandbox.image)
+    best = next((kind for kind in CHOSEN if problems[kind, IMAGE] is None), None)
+    for (kind, image), why in problems.items():
+        declared = [u for u, each in needs.items() if each.kind == kind and (kind in CHOSEN or each.image == image)]
         if why is None:
-            works.append(kind)
-            used = kind == declared or (declared is None and works == [kind])
-            findings.append(Finding(_GROUP, "ok", kind, f"{_describe(kind)}{'; rollouts use it' if used else ''}"))
+            users = [*declared, *(u for u, each in needs.items() if each.kind is None and kind == best)]
+            used = f"; {joined(users, 'and')} use it" if users else ""
+            yield Finding(_GROUP, "ok", kind, f"{_describe(kind)}{used}")
         else:
-            missing = kind == declared
-            suffix = ", and the program declares it" if missing else ""
-            findings.append(Finding(_GROUP, "missing" if missing else "note", kind, f"{why}{suffix}", _fix(kind, why)))
-    yield from findings
-    if declared is None and not works:
-        detail = "none works here, and rollouts run nothing without one"
-        yield Finding(_GROUP, "missing", "any", detail, _fix("bubblewrap", ""))
+            suffix = ", and the program declares it" if declared else ""
+            level: Level = "missing" if declared else "note"
+            yield Finding(_GROUP, level, kind, f"{why}{suffix}", _fix(kind, why))
+    if best is None:
+        for user, sandbox in needs.items():
+            if sandbox.kind is None:
+                detail = f"none works here, and {user} run nothing without one"
+                yield Finding(_GROUP, "missing", "any", detail, _fix("bubblewrap", ""))
+
+
+def _needs(plan: Plan) -> Iterator[tuple[str, DeclaredSandbox]]:
+    """Yield what of a program runs in a sandbox, and which it declares."""
+    rollout = plan.task.rollout
+    if rollout.kind == "code" or is_agent(rollout.kind):
+        yield "rollouts", declared_sandbox(rollout.settings.get("sandbox"))
+    for section in plan.skill.sections:
+        if section.tests is not None:
+            yield f"the tests of `{section.file}`", declared_sandbox(section.tests.sandbox)
 
 
 def _describe(kind: Kind) -> str:

@@ -8,13 +8,15 @@ from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from fractions import Fraction
 
-from skillc.document.skill import Document, Section, tokens
+from skillc.document.skill import Document, Section, script_sections, tokens
 from skillc.text import joined
 from skillc.tokens import count_tokens, split_tokens
 
 
 def change(incumbent: Document, candidate: Document) -> Fraction:
     """Return tokens deleted plus inserted, divided by max(tokens(incumbent), sum of section limits).
+
+    The tokens of the incumbent are those that the target sees, and those of its scripts.
 
     An insertion counts by the share of the section's limit that the incumbent uses: nothing in an empty section, all in
     one that is full or has no limit.
@@ -43,7 +45,8 @@ def change(incumbent: Document, candidate: Document) -> Fraction:
 
 def base_of_change(incumbent: Document) -> int:
     """Return the denominator of `change`, at least 1."""
-    return max(tokens(incumbent), sum(section.limit or 0 for section in incumbent.sections), 1)
+    scripts = sum(section.tokens for section in script_sections(incumbent))
+    return max(tokens(incumbent) + scripts, sum(section.limit or 0 for section in incumbent.sections), 1)
 
 
 def _filled(section: Section) -> Fraction:

@@ -1,7 +1,7 @@
 """Edits on rules: `add`, `replace`, `delete`, `move`, by id, in trainable sections.
 
 Only rules of trainable sections have ids, so no edit can name anything else. An edit is applied completely or refused
-with a reason.
+with a reason. The one rule of a script can only be replaced, as a whole or in one place.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from skillc.document.markdown import (
     same_words,
     topic_text,
 )
+from skillc.document.scripts import new_script_text
 from skillc.document.skill import Document, Rule, Section, new_id
 from skillc.document.tool_lines import name_problem
 from skillc.fences import describe_unclosed
@@ -49,12 +50,15 @@ class Add:
 class Replace:
     """Replace the text of a rule. The rule keeps its id, topic and place, its rationale if none is given, and its mark
     if neither `mark` nor the text has one.
+
+    In a script, `old` is the part that the text replaces; empty for the whole script.
     """
 
     rule: str
     text: str
     rationale: str = ""
     mark: Mark | None = None
+    old: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,8 @@ def _apply(document: Document, edit: Edit, deleted: set[str]) -> _Outcome:
     if isinstance(edit, Add):
         return _add(document, edit, deleted)
     section, rule = _find(document, edit.rule, deleted)
+    if section.is_script:
+        return _edit_script(document, edit, section, rule)
     if isinstance(edit, Replace):
         return _replace(document, edit, section, rule)
     if isinstance(edit, Delete):
@@ -138,8 +144,19 @@ def _apply(document: Document, edit: Edit, deleted: set[str]) -> _Outcome:
     return _move(document, edit, section, rule, deleted)
 
 
+def _edit_script(document: Document, edit: Replace | Delete | Move, section: Section, rule: Rule) -> _Outcome:
+    if not isinstance(edit, Replace):
+        raise Refusal(f"rule `{rule.id}` is the script `{section.file}`, which can only be replaced")
+    new = replace(rule, text=new_script_text(rule, edit.text, edit.old), rationale=edit.rationale or rule.rationale)
+    after = document.with_section(replace(section, rules=(new,)))
+    return after, rule.id, f"{'changed' if edit.old else 'replaced'} {rule.id} in {section.name}"
+
+
 def _add(document: Document, edit: Add, deleted: set[str]) -> _Outcome:
     section = trainable_section(document, edit.section)
+    if section.is_script:
+        ids = listed(rule.id for rule in section.rules)
+        raise Refusal(f"section `{section.name}` is the script `{section.file}`: replace {ids}")
     topic = _known_topic(section, topic_text(edit.topic))
     text = rule_text(edit.text, edit.mark if edit.mark is not None else "-")
     _check_new(document, text)
@@ -161,6 +178,8 @@ def _add(document: Document, edit: Add, deleted: set[str]) -> _Outcome:
 
 
 def _replace(document: Document, edit: Replace, section: Section, rule: Rule) -> _Outcome:
+    if edit.old:
+        raise Refusal(f"rule `{rule.id}` is no script, so `text` replaces it as a whole, without `old`")
     mark = edit.mark if edit.mark is not None else mark_of(edit.text) or rule.mark
     text = rule_text(edit.text, mark)
     if (text, mark) == (rule.text, rule.mark):
@@ -177,6 +196,8 @@ def _move(document: Document, edit: Move, section: Section, rule: Rule, deleted:
         to, anchor = _find(document, edit.after or "", deleted)
         if anchor.id == rule.id:
             raise Refusal(f"rule `{rule.id}` cannot stand behind itself")
+        if to.is_script:
+            raise Refusal(f"rule `{anchor.id}` is the script `{to.file}`, where no rule can be")
         moved = replace(rule, topic=anchor.topic)
     without = document.with_section(_without(section, rule))
     home = without.section(to.name) or to
@@ -300,6 +321,9 @@ def rewrite(document: Document, section: str, text: str) -> EditedDocument:
 def _rewritten(document: Document, old: Section, text: str) -> Section:
     if old.mode == "frozen":
         raise Refusal(f"section `{old.name}` is frozen")
+    if old.is_script:
+        (rule,) = old.rules
+        return replace(old, rules=(replace(rule, text=new_script_text(rule, text)),))
     reason = hidden_character(text) or describe_unclosed(text)
     if reason:
         raise Refusal(reason)
@@ -324,6 +348,7 @@ def _rewritten(document: Document, old: Section, text: str) -> Section:
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """Return an edit as plain values: `op` and its fields, `mark` if it has one."""
+    """Return an edit as plain values: `op` and its fields, `mark` and `old` if it has one."""
     op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
-    return {"op": op, **{name: value for name, value in asdict(edit).items() if name != "mark" or value is not None}}
+    left_out = {("mark", None), ("old", "")}
+    return {"op": op, **{name: value for name, value in asdict(edit).items() if (name, value) not in left_out}}

@@ -12,9 +12,17 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from skillc.artifact_paths import SKILL_FILE
+from skillc.artifact_paths import SCRIPTS, SKILL_FILE, is_script
 from skillc.document.markdown import heading, lines_of, tidy, trim
-from skillc.document.skill import Document, Section, file_sections, link_line, section_title
+from skillc.document.skill import (
+    Document,
+    Section,
+    file_sections,
+    link_line,
+    script_rules,
+    script_sections,
+    section_title,
+)
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.errors import SkillcError
 from skillc.skill_files import check_distinct, plain_name, read_folder
@@ -100,11 +108,13 @@ def linked_files(text: str) -> tuple[str, ...]:
         SkillcError: the frontmatter is not closed.
     """
     found = (_LINK.fullmatch(section.text) for section in from_skill_md(text).sections)
-    return tuple(match["path"] for match in found if match is not None and section_file_problem(match["path"]) is None)
+    return tuple(match["path"] for match in found if match is not None and _is_text_file(match["path"]))
 
 
 def reference_text(section: Section) -> str:
-    """Return the text of a section's file: its title as the heading, and its body."""
+    """Return the text of a section's file: its title as the heading, and its body; of a script only the body."""
+    if section.is_script:
+        return section.body
     return tidy(f"# {section_title(section)}\n\n{section.body}")
 
 
@@ -116,8 +126,9 @@ def reference_body(text: str) -> str:
 
 
 def in_one(document: Document) -> Document:
-    """Return a skill with all sections in SKILL.md, as targets that cannot open files read it."""
-    return replace(document, sections=tuple(replace(each, file=None, about="") for each in document.sections))
+    """Return a skill with all sections but scripts in SKILL.md, as targets that cannot open files read it."""
+    sections = (each if each.is_script else replace(each, file=None, about="") for each in document.sections)
+    return replace(document, sections=tuple(sections))
 
 
 def texts_in_one(skill: bytes, files: Mapping[str, bytes]) -> bytes:
@@ -134,11 +145,32 @@ def texts_in_one(skill: bytes, files: Mapping[str, bytes]) -> bytes:
     return "\n".join(lines).encode()
 
 
+def with_scripts(document: Document, folder: Path | None) -> Document:
+    """Return a skill with the scripts that its compiled folder has.
+
+    Raises:
+        SkillcError: a script cannot be read, or is not UTF-8.
+    """
+    for section in script_sections(document):
+        place = folder / section.file if folder is not None and section.file is not None else None
+        if place is None or not place.is_file():
+            continue
+        try:
+            text = place.read_bytes().decode()
+        except UnicodeDecodeError as problem:
+            raise SkillcError(f"`{place}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from None
+        except OSError as problem:
+            raise SkillcError(f"`{place}` cannot be read: {problem.strerror}") from problem
+        taken = set(document.ids) - {rule.id for rule in section.rules}
+        document = document.with_section(replace(section, rules=script_rules(text, section.name, taken)))
+    return document
+
+
 def _linked(section: Section, files: Mapping[str, bytes], *, exact: bool) -> Section | None:
     """Return the section of a linked file, None if the section is text, or the file is not as skillc writes it."""
     match = _LINK.fullmatch(section.text)
     path = match["path"] if match is not None else ""
-    if match is None or path not in files or section_file_problem(path) is not None or section.title == "":
+    if match is None or path not in files or not _is_text_file(path) or section.title == "":
         return None
     text = _text(path, files[path]).replace("\r\n", "\n")
     found = replace(section, text=reference_body(text), file=path, about=match["about"] or "")
@@ -152,6 +184,10 @@ def _text(name: str, content: bytes) -> str:
         raise SkillcError(f"`{name}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from problem
 
 
+def _is_text_file(path: str) -> bool:
+    return section_file_problem(path) is None and not is_script(path)
+
+
 def section_file_problem(path: str) -> tuple[str, str] | None:
     """Return why a section cannot be in a file of the skill's folder, and how to fix it; None if it can."""
     example = 'write a path in the skill, such as `file = "references/refunds.md"`'
@@ -161,8 +197,8 @@ def section_file_problem(path: str) -> tuple[str, str] | None:
         return problem.message, f'write `file = "{problem.instead}"`' if problem.instead else example
     if whole != path:
         return f"`{path}` is not the shortest form of its path", f'write `file = "{whole}"`'
-    if posixpath.splitext(path)[1] != SUFFIX:
-        return f"`{path}` is not a `.md` file", example
+    if posixpath.splitext(path)[1] != SUFFIX and not is_script(path):
+        return f"`{path}` is neither a `.md` file nor below `{SCRIPTS}`", example
     if plain_name(path) == plain_name(SKILL_FILE):
         return "SKILL.md has the sections without a file", "remove `file`, or name another"
     if any(part.startswith(".") for part in path.split("/")):

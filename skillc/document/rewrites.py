@@ -41,6 +41,8 @@ def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tup
     """
     try:
         section = trainable_section(document, name)
+        if section.is_script:
+            return _edits_to_script(document, section, wanted)
         target = _target(document, section, wanted)
     except Refusal as refusal:
         return refusal
@@ -50,6 +52,19 @@ def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tup
     if after.limit is not None and after.tokens > after.limit:
         return Refusal(f"section `{after.name}` would have {after.tokens} tokens, its limit is {after.limit}")
     return _edits(document, section, target)
+
+
+def _edits_to_script(document: Document, section: Section, wanted: Sequence[WantedRule]) -> tuple[Edit, ...] | Refusal:
+    if len(wanted) != 1 or not section.rules:
+        raise Refusal(f"section `{section.name}` is the script `{section.file}`: give its whole text as one rule")
+    (want,), (rule,) = wanted, section.rules
+    if not want.text:
+        return ()
+    edit = Replace(rule.id, want.text, want.rationale)
+    (result,) = apply_edits(document, [edit]).results
+    if result.applied or result.repeats:
+        return (edit,) if result.applied else ()
+    return Refusal(result.message)
 
 
 # ---- the target -----------------------------------------------------------------------------------

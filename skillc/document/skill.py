@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from skillc.artifact_paths import is_script
 from skillc.document.markdown import Mark, below_section, block, blocks_of, tidy, trim_text
 from skillc.tokens import count_tokens
 
@@ -41,7 +43,7 @@ class Section:
     """A section of the skill.
 
     A trainable section has rules, made from its text if none are given; the others have a text. Rules are in reading
-    order: those without a topic, then topic by topic.
+    order: those without a topic, then topic by topic. A script has one rule, whose text is the whole file, unchanged.
 
     Attributes:
         limit: the most tokens that the section's body may have.
@@ -64,6 +66,13 @@ class Section:
     renames: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.is_script:
+            if self.mode != "trainable" or len(self.rules) > 1 or (self.rules and self.text):
+                raise ValueError(f"the script {self.name} is not one trainable text")
+            rules = self.rules or script_rules(self.text, self.name)
+            object.__setattr__(self, "text", "")
+            object.__setattr__(self, "rules", rules)
+            return
         if self.mode != "trainable":
             if self.rules:
                 raise ValueError(f"the {self.mode} section {self.name} cannot hold rules")
@@ -76,8 +85,15 @@ class Section:
         object.__setattr__(self, "rules", _by_topic(rules))
 
     @property
+    def is_script(self) -> bool:
+        """Whether it is a script in the skill's folder."""
+        return is_script(self.file)
+
+    @property
     def body(self) -> str:
-        """The text below the heading, without a newline at its end."""
+        """The text below the heading, without a newline at its end; of a script, the whole file."""
+        if self.is_script:
+            return self.rules[0].text if self.rules else ""
         if self.mode != "trainable":
             return self.text
         return _grouped(self, lambda rule, number: block(rule.text, _marker(rule, number)))
@@ -186,6 +202,11 @@ def split_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[R
     return _by_topic(tuple(rules))
 
 
+def script_rules(text: str, section: str, taken: Collection[str] = ()) -> tuple[Rule, ...]:
+    """Return the one rule of a script; none for an empty text."""
+    return (Rule(new_id(section, text, taken), text, mark=""),) if text else ()
+
+
 def document_of(
     name: str, about: str, parts: Iterable[tuple[str, Mode, str, int | None]], *, task: str = "", lead: str = ""
 ) -> Document:
@@ -211,9 +232,18 @@ def digest(document: Document) -> str:
     """Return the sha256 of `about`, the text that the target sees and other files, not of ids and limits."""
     parts: list[object] = [document.about, for_target(document)]
     if has_files(document):
-        parts.append([[section.file, link_line(section)] for section in file_sections(document)])
-        parts.append([[name, hashlib.sha256(content).hexdigest()] for name, content in document.files])
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
+        parts.append(
+            [
+                [each.file, link_line(each), *([_sha256(each.body.encode())] if each.is_script else [])]
+                for each in file_sections(document)
+            ]
+        )
+        parts.append([[name, _sha256(content)] for name, content in document.files])
+    return _sha256(json.dumps(parts, ensure_ascii=True).encode())
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def has_files(document: Document) -> bool:
@@ -226,16 +256,27 @@ def file_sections(document: Document) -> tuple[Section, ...]:
     return tuple(each for each in document.sections if each.file is not None and each.body.strip())
 
 
+def script_sections(document: Document) -> tuple[Section, ...]:
+    """Return the sections that are scripts, empty ones too."""
+    return tuple(each for each in document.sections if each.is_script)
+
+
+def has_text_rules(document: Document) -> bool:
+    """Return whether a section other than a script has rules."""
+    return any(section.rules for section in document.sections if not section.is_script)
+
+
 def link_line(section: Section) -> str:
-    """Return the line of SKILL.md that says when to read the file of a section."""
-    link = f"[{section.file}]({section.file})"
-    return f"{section.about}: read {link}." if section.about else f"Read {link}."
+    """Return the line of SKILL.md that says when to read, or run, the file of a section."""
+    link, verb = f"[{section.file}]({section.file})", "run" if section.is_script else "read"
+    return f"{section.about}: {verb} {link}." if section.about else f"{verb.capitalize()} {link}."
 
 
 def for_target(document: Document, *, linked: bool = False) -> str:
     """Return the markdown that the target reads, without ids, rationales and empty sections.
 
     With `linked`, sections that are in files are links, for a target that can open them; without, they are texts.
+    Scripts are always links.
     """
     title = title_of(document.name) if document.title is None else document.title
     blocks = [f"# {title}"] if title else []
@@ -244,7 +285,7 @@ def for_target(document: Document, *, linked: bool = False) -> str:
         text = section.body
         if not text.strip():
             continue
-        if linked and section.file is not None:
+        if section.is_script or (linked and section.file is not None):
             text = link_line(section)
         heading = section_title(section)
         blocks += [f"## {heading}", text] if heading else [text]
@@ -264,14 +305,17 @@ def for_optimizer(document: Document, notes: Mapping[str, str] | None = None) ->
         used = f"{section.tokens}" if section.limit is None else f"{section.tokens} of {section.limit}"
         place = f", in {section.file}" if section.file is not None else ""
         heading = f"## {section.name} ({section.mode}, {used} tokens{place})"
-        text = _with_ids(section, notes or {}) if section.mode == "trainable" else section.text
+        if section.is_script:
+            text = _script_with_id(section, notes or {})
+        else:
+            text = _with_ids(section, notes or {}) if section.mode == "trainable" else section.text
         blocks += [heading, text or "(empty)"]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _introduction(document: Document) -> list[str]:
     """Return the texts before the sections: the task and, if there are rules, how to apply them."""
-    return [text for text in (document.task, document.lead if document.rules else "") if text]
+    return [text for text in (document.task, document.lead if has_text_rules(document) else "") if text]
 
 
 def title_of(name: str) -> str:
@@ -293,6 +337,21 @@ def _with_ids(section: Section, notes: Mapping[str, str]) -> str:
         return "\n    ".join(part for part in (text, why, notes.get(rule.id, "")) if part)
 
     return _grouped(section, line)
+
+
+_FENCE_RUN = re.compile(r"`{3,}")
+
+
+def _script_with_id(section: Section, notes: Mapping[str, str]) -> str:
+    """Return a script in a code block below its id, unchanged."""
+    if not section.rules:
+        return ""
+    (rule,) = section.rules
+    fence = "`" * max(3, 1 + max((len(run) for run in _FENCE_RUN.findall(rule.text)), default=0))
+    end = "" if rule.text.endswith("\n") else "\n"
+    why = f"why: {' '.join(rule.rationale.split())}" if rule.rationale else ""
+    block = f"{fence}\n{rule.text}{end}{fence}"
+    return "\n".join(part for part in (f"[{rule.id}] the whole file:", block, why, notes.get(rule.id, "")) if part)
 
 
 def _marker(rule: Rule, number: int) -> str:

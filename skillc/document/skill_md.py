@@ -86,6 +86,9 @@ def as_declared(text: str, declared: Document, *, own: bool) -> Document:
     filled = []
     for section in declared.sections:
         content = texts.get(section.name, "")
+        if section.is_script:
+            filled.append(section)
+            continue
         if section.mode == "trainable":
             section = replace(section, rules=split_rules(content, section.name, taken))
             taken.update(rule.id for rule in section.rules)

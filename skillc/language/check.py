@@ -20,6 +20,7 @@ from skillc.language.rubrics import check_rubric
 from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.scope import Declarations
 from skillc.language.skill_folder import check_skill_folder
+from skillc.language.skill_scripts import check_what_runs_scripts
 from skillc.language.statements import Classifier, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
@@ -136,6 +137,7 @@ def _check_declarations(state: CheckState) -> None:
     rules.check_fields(state.report, state.entities, state.module)
     check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
     fields = fields_of(state.entities)
+    check_what_runs_scripts(state.report, state.entities)
     trained = any(entity.kind == "skill" and rules.is_trained(entity) for entity in state.entities)
     for entity in state.entities:
         if entity.kind == "section":

@@ -138,6 +138,24 @@ _SANDBOX = (
     Form("word", words=("bubblewrap", "landlock", "unsafe"), block=_SANDBOX_LIMITS),
     Form("word", words=("docker", "podman"), block=(_IMAGE, *_SANDBOX_LIMITS)),
 )
+_PYTHON_OF_CODE = SettingKind(
+    "python", (TEXT,), "the interpreter, by name or path", unset="that of skillc, or `python3` of the container"
+)
+_TESTS = Form(
+    "text",
+    block=(
+        SettingKind(
+            "command",
+            (Form("list", items=(TEXT,)),),
+            'what runs them in the skill\'s folder, as `["node", "--test"]`; they pass if it ends with status 0',
+            unset="Python runs each test function and `unittest` case",
+        ),
+        SettingKind("shown", (SWITCH,), "whether the optimizer reads their source", default=False),
+        SettingKind("sandbox", _SANDBOX, "what they run in", unset="the best that works here"),
+        _PYTHON_OF_CODE,
+        SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that they may read besides their own"),
+    ),
+)
 _CODE_SETTINGS = (
     SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code", default=10),
     SettingKind("sandbox", _SANDBOX, "what the code runs in", unset="the best that works here"),
@@ -147,9 +165,7 @@ _CODE_SETTINGS = (
         "limit of tokens of what one run prints; a longer text is cut in its middle",
         default=2000,
     ),
-    SettingKind(
-        "python", (TEXT,), "the interpreter, by name or path", unset="that of skillc, or `python3` of the container"
-    ),
+    _PYTHON_OF_CODE,
     SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that the code may read besides its own"),
     SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that the code may reach"),
 )
@@ -225,7 +241,7 @@ ONE_TURN = ("predict", "chain_of_thought")
 WITHOUT_REWARD = (*ONE_TURN, "react", "code", "codex", "opencode", "hermes", "claude_code", "command")
 """Kinds of rollouts that give no reward."""
 WITHOUT_FILES = (*ONE_TURN, "react", "environment")
-"""Kinds of rollouts that have no workspace, so that they write no files."""
+"""Kinds of rollouts that have no workspace, so that they write no files and run no scripts."""
 WITHOUT_OPENING = ("code",)
 """Kinds of rollouts whose targets cannot open skills by themselves."""
 ENVIRONMENT = "environment"
@@ -414,6 +430,7 @@ _KINDS = (
             SettingKind("file", (TEXT,), "its file in the skill's folder: `references/refunds.md`", unset="SKILL.md"),
             SettingKind("about", (TEXT,), "when to read its file; SKILL.md links the file with it"),
             SettingKind("rename", (SWITCH,), "whether lines of the section `tools` may rename tools", default=False),
+            SettingKind("tests", (_TESTS,), "the tests that each version of a script must pass: a file or a folder"),
         ),
     ),
     Kind(

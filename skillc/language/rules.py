@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
+from skillc.artifact_paths import is_script
 from skillc.diagnostics.diagnostic import LATER_VERSION, Label, Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
@@ -198,10 +199,12 @@ def _has_unclosed_text(report: Reporter, entity: Entity) -> bool:
 def check_section(report: Reporter, section: Entity) -> None:
     """Check that a frozen section has a text, and that a text is closed and within its limit."""
     text = section.value if isinstance(section.value, str) else ""
+    file = section.settings.get("file")
+    script = file is not None and isinstance(file.value, str) and is_script(file.value)
     if "frozen" in section.words and not text.strip() and not _has_unclosed_text(report, section):
         hint = 'add a text: `= """..."""`, or make it trainable'
         add_error(report, "SK406", section, f"the frozen section `{section.name}` has no text", hint)
-    problem = describe_unclosed(text)
+    problem = None if script else describe_unclosed(text)
     if problem is not None:
         hint = "close it with `-->`, or put `<!--` in backticks"
         if "code block" in problem:

@@ -9,6 +9,7 @@ from skillc.diagnostics.diagnostic import Reporter
 from skillc.errors import SkillcError
 from skillc.language.checked import Entity, Setting
 from skillc.language.modules import Loader
+from skillc.language.skill_scripts import check_scripts
 from skillc.language.types import add_error
 from skillc.skill_files import collision, list_folder, plain_name
 from skillc.syntax.files import PathError, resolve_path
@@ -34,9 +35,10 @@ def check_skill_folder(report: Reporter, skill: Entity, loader: Loader) -> None:
             add_error(report, "SK425", setting, message, "write each section to a file of its own")
             continue
         placed[setting.value] = setting
+    begun = {each.file for each in check_scripts(report, skill, loader)}
     files = skill.settings.get("files")
     if files is not None and isinstance(files.value, str):
-        _check_kept(report, files, files.value, placed, loader)
+        _check_kept(report, files, files.value, {n: each for n, each in placed.items() if n not in begun}, loader)
 
 
 def _check_about(report: Reporter, section: Entity) -> None:

@@ -18,6 +18,7 @@ from skillc.optimize.propose.near import Near
 from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import NO_PREFETCH, Prefetcher, Rollouts, is_failure
 from skillc.optimize.schedule import Patience
+from skillc.optimize.scripts import UNTESTED, TestedScripts
 from skillc.outcomes import MICRO, Example, measured_mean
 from skillc.plan.schema import Plan
 from skillc.tokens import count_tokens
@@ -40,6 +41,7 @@ class Engine:
         ahead: prefetches the rollouts of the next batch.
         tools: of the agent that rollouts run.
         always_read: measures skills as if they were always read; None if they are.
+        scripts: tests the scripts of the skill.
         near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
         acceptance: how candidates are decided.
@@ -58,6 +60,7 @@ class Engine:
     ahead: Prefetcher = NO_PREFETCH
     tools: tuple[Tool, ...] = ()
     always_read: Rollouts | None = None
+    scripts: TestedScripts = UNTESTED
     near: Near = field(init=False, repr=False, compare=False)
     mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)
     acceptance: Acceptance = field(init=False, repr=False, compare=False)

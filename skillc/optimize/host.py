@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from skillc.optimize.engine import Position
 
 
+TESTS = "script tests"
+"""What is to blame for the rejection of a candidate whose script fails its tests; no gate has this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class CandidateProgress:
     """Evidence on a candidate while its gates are open: never a mean, because failures are evaluated first.

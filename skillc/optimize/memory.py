@@ -23,6 +23,7 @@ from skillc.optimize.gate.credit import Flips
 from skillc.optimize.propose.cases import calls_on, shorten, visible_answer, visible_gold, visible_inputs
 from skillc.optimize.propose.proposals import Proposal, unite, wording
 from skillc.optimize.screen.judges import goal_change
+from skillc.optimize.scripts import changes_script
 from skillc.outcomes import Example
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def with_effect(
             text = wording(proposal.edit)
             row = fate_of.get(text, {})
             fate = str(row.get("fate", ""))
-            if listed and fate == "rejected":
+            if (listed and fate == "rejected") or changes_script(before, proposal.edit):
                 # The list of rejected edits contains the whole text and the counts.
                 text = shorten(text, _INPUT)
             elif "why" in row:

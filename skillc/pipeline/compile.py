@@ -172,7 +172,10 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         BudgetReached: the caps do not admit the baseline.
         EndpointUnreachable: a model was unreachable before the initial skill was measured.
     """
-    own = job.planned.plan.optimize.method == "skillc"
+    plan = job.planned.plan
+    own = plan.optimize.method == "skillc"
+    if not own and any(section.tests is not None for section in plan.skill.sections):
+        raise SkillcError(f"`method = {plan.optimize.method}` does not train scripts", hint="use the method `skillc`")
 
     async def search(engine: Engine, initial: Document) -> TrainResult:
         if is_trained(engine.plan):

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from skillc.artifact_paths import SKILL_FILE
 from skillc.conflict import refuse_unmerged
-from skillc.document.folder import read_linked, texts_in_one
+from skillc.document.folder import read_linked, texts_in_one, with_scripts
 from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
 from skillc.document.tool_lines import knowing_tools
@@ -95,9 +95,10 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
     try:
         whole = texts_in_one(text.encode(), read_linked(path, text)).decode() if path.name == SKILL_FILE else text
         skill = as_declared(whole, initial_skill(job.planned.plan, job.planned.root), own=own)
+        skill = with_scripts(skill, path.parent if path.name == SKILL_FILE else None)
     except SkillcError as problem:
         raise SkillcError(f"`{path}`: {problem.message}", hint=problem.hint) from problem
-    if not skill.rules:
+    if not any(section.rules for section in skill.sections if not section.is_script):
         raise SkillcError(f"`{path}` has no rules in a trainable section, so there is nothing to tidy")
     return skill
 
@@ -134,7 +135,8 @@ def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[TrainResu
         engine = replace(engine, plan=engine.plan.model_copy(update={"optimize": optimize}))
         engine, quarantined = await baseline(engine, initial)
         engine.reserve.set_aside()
-        bare = replace(skill, sections=tuple(replace(s, rules=()) if s.rules else s for s in skill.sections))
+        sections = (replace(s, rules=()) if s.rules and not s.is_script else s for s in skill.sections)
+        bare = replace(skill, sections=tuple(sections))
         for each in (skill, bare):
             await measure_validation(engine, each, stage="baseline")
             await try_again(engine, each)

@@ -77,6 +77,7 @@ def run_parts(
     decision_version: str,
     model_sources: Mapping[str, str] | None = None,
     rollout_source: str = "",
+    tests: str = "",
 ) -> dict[str, str]:
     """Hex digest of each input of a run's decisions, by its name for users.
 
@@ -91,6 +92,7 @@ def run_parts(
         decision_version: `DECISION_VERSION`.
         model_sources: digest of the user's code that answers for a model, by role.
         rollout_source: digest of the user's code that runs a rollout.
+        tests: digest of the tests of scripts.
     """
     plan = redact_plan(plan)
     # `epochs` and `steps` shape the schedule of edits, so they belong to the run.
@@ -107,6 +109,7 @@ def run_parts(
         "metrics": digest(dict(metric_sources)),
         "skillc": decision_version,
         **({"rollout": rollout_source} if rollout_source else {}),
+        **({"tests": tests} if tests else {}),
     }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillc.artifact_paths import SKILL_FILE
-from skillc.document.skill import Document, Section, document_of
+from skillc.artifact_paths import SKILL_FILE, is_script
+from skillc.document.skill import Document, Section, document_of, script_rules
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, Plan, SectionPlan, SkillPlan, TaskPlan, TypePlan
 from skillc.skill_files import check_distinct, read_folder
@@ -174,19 +174,25 @@ def initial_document(plan: Plan) -> Document:
     """
     skill, task = plan.skill, plan.task
     shown = skill.present is not None
-    parts = ((s.name, s.mode, without_task_text(s.text, task) if shown else s.text, s.limit) for s in sections_of(plan))
+    texts = {s.name: "" if is_script(s.file) else s.text for s in sections_of(plan)}
+    if shown:
+        texts = {name: without_task_text(text, task) for name, text in texts.items()}
+    parts = ((s.name, s.mode, texts[s.name], s.limit) for s in sections_of(plan))
     text = task_text(task) if shown else ""
     document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill, task))
     plans = {section.name: section for section in skill.sections}
-    sections = tuple(_as_planned(section, plans.get(section.name)) for section in document.sections)
+    sections = tuple(_as_planned(section, plans.get(section.name), document.ids) for section in document.sections)
     return replace(document, sections=sections, title=skill.title, frontmatter=skill.frontmatter)
 
 
-def _as_planned(section: Section, plan: SectionPlan | None) -> Section:
+def _as_planned(section: Section, plan: SectionPlan | None, taken: Collection[str]) -> Section:
     if plan is None:
         return section
-    renames = () if plan.rename else None
-    return replace(section, title=plan.title, file=plan.file, about=plan.about or "", renames=renames)
+    renames, rules = () if plan.rename else None, section.rules
+    if is_script(plan.file):
+        # A text of a program has no newline at its end.
+        rules = script_rules(f"{plan.text}\n" if plan.text.strip() else "", section.name, taken)
+    return replace(section, rules=rules, title=plan.title, file=plan.file, about=plan.about or "", renames=renames)
 
 
 def initial_skill(plan: Plan, root: Path) -> Document:
@@ -202,14 +208,29 @@ def initial_skill(plan: Plan, root: Path) -> Document:
 def with_files(document: Document, plan: Plan, root: Path) -> Document:
     """Return a skill with the files that its folder keeps; `root` is the program's folder.
 
+    A script without a text gets that of its file, which is no kept file then.
+
     Raises:
-        SkillcError: they cannot be read, are too large, or one has the path of a section.
+        SkillcError: they cannot be read, are too large, or one has the path of a section; or a script is not UTF-8.
     """
     if plan.skill.files is None:
         return document
     files = {name: each for name, each in read_folder(root / plan.skill.files).items() if name != SKILL_FILE}
+    for section in plan.skill.sections:
+        content = files.pop(section.file or "", None) if is_script(section.file) and not section.text.strip() else None
+        own = document.section(section.name)
+        if content is not None and own is not None and not own.rules:
+            rules = script_rules(_decoded(f"{plan.skill.files}/{section.file}", content), own.name, document.ids)
+            document = document.with_section(replace(own, rules=rules))
     check_distinct([SKILL_FILE, *(each.file for each in plan.skill.sections if each.file is not None), *files])
     return replace(document, files=tuple(sorted(files.items())))
+
+
+def _decoded(name: str, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as problem:
+        raise SkillcError(f"`{name}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from None
 
 
 def sections_of(plan: Plan) -> tuple[SectionPlan, ...]:

@@ -34,6 +34,7 @@ from skillc.plan.schema import (
     SkillPlan,
     SplitPlan,
     TaskPlan,
+    TestsPlan,
     TypePlan,
     artifact_name,
 )
@@ -197,11 +198,25 @@ def _section(section: Entity) -> SectionPlan:
     text = section.value if isinstance(section.value, str) else ""
     name, limit = section.name or "", count_of(section, "limit")
     file, about = text_of(section, "file"), " ".join((text_of(section, "about") or "").split()).rstrip(".:")
-    title = _title(section)
     rename = True if value_of(section, "rename") is True else None
     return SectionPlan(
-        name=name, mode=mode, text=text, limit=limit, title=title, file=file, about=about or None, rename=rename
+        name=name,
+        mode=mode,
+        text=text,
+        limit=limit,
+        title=_title(section),
+        file=file,
+        about=about or None,
+        rename=rename,
+        tests=_tests(section),
     )
+
+
+def _tests(section: Entity) -> TestsPlan | None:
+    setting = section.settings.get("tests")
+    if setting is None or not isinstance(setting.value, str):
+        return None
+    return TestsPlan.model_validate({**plain_block(setting.block), "path": resolve_path(setting.value, "")})
 
 
 def _files(skill: Entity) -> str | None:

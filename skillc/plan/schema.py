@@ -126,14 +126,37 @@ class TaskPlan(Frozen):
 # ---- skill ----------------------------------------------------------------------------------------
 
 
+class TestsPlan(Frozen):
+    """The tests of a script, in a file or a folder beside the program.
+
+    Attributes:
+        path: of the file or folder, relative to the program.
+        command: what runs them; empty for the test functions and `unittest` cases of Python files.
+        shown: whether the optimizer reads their source.
+        sandbox: its word, or a block with its word as `kind`; None for the best that works here.
+        python: the interpreter; None is that of skillc, or of the image.
+        reads: further files and folders that they may read.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    path: str
+    command: tuple[str, ...] = ()
+    shown: bool = False
+    sandbox: JsonValue = None
+    python: str | None = None
+    reads: tuple[str, ...] = ()
+
+
 class SectionPlan(Frozen):
     """A section of the skill: its initial text, its limit in tokens, and its heading if other than its name.
 
     `file` is its file in the skill's folder, and `about` when to read it; None for a section in SKILL.md. `rename` is
-    whether its lines may rename tools; None for sections that are not about tools.
+    whether its lines may rename tools; None for sections that are not about tools. A script has `tests`; without a text
+    it begins with the file of its path in the folder of kept files.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"file", "about", "rename"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"file", "about", "rename", "tests"})
 
     name: str
     mode: Literal["frozen", "trainable", "slow"]
@@ -143,6 +166,7 @@ class SectionPlan(Frozen):
     file: str | None = None
     about: str | None = None
     rename: bool | None = None
+    tests: TestsPlan | None = None
 
 
 class SkillPlan(Frozen):

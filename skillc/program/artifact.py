@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillc.artifact_paths import ArtifactPaths
 from skillc.conflict import check_merged
 from skillc.document.folder import files_of
-from skillc.document.skill import Document
+from skillc.document.skill import Document, script_sections
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.initial import initial_document, with_files
@@ -123,6 +123,18 @@ def planned_files(plan: Plan, root: Path) -> dict[str, bytes | None]:
     """
     sections: dict[str, bytes | None] = {each.file: None for each in plan.skill.sections if each.file is not None}
     return {**sections, **dict(with_files(initial_document(plan), plan, root).files)}
+
+
+def first_scripts(plan: Plan, root: Path) -> dict[str, bytes]:
+    """Return the scripts that training begins with, by their paths in the skill's folder.
+
+    Raises:
+        SkillcError: as `planned_files`.
+    """
+    if not any(section.tests is not None for section in plan.skill.sections):
+        return {}
+    document = with_files(initial_document(plan), plan, root)
+    return {each.file: each.body.encode() for each in script_sections(document) if each.file and each.rules}
 
 
 def write_artifact(

@@ -21,7 +21,7 @@ from rich.text import Text
 from skillc.diagnostics.render import printable
 from skillc.gates import units
 from skillc.language.loop import BudgetPlan
-from skillc.optimize.host import CandidateProgress, Observer
+from skillc.optimize.host import TESTS, CandidateProgress, Observer
 from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
 from skillc.text import counted
 
@@ -338,7 +338,7 @@ def decision_line(record: Mapping[str, JsonValue]) -> Text:
     if isinstance(goal, dict):
         after = f" → {percent(goal.get('candidate'))}" if result == "accept" else ""
         line.append(f"{percent(goal.get('incumbent'))}{after}".ljust(17))
-    if record.get("of"):
+    if record.get("of") and record.get("blame") != TESTS:
         line.append(f" +{record['gains']} −{record['losses']} on {record['evaluated']} of {record['of']}", style="dim")
     why = _why(record)
     if why:
@@ -350,6 +350,8 @@ def _why(record: Mapping[str, JsonValue]) -> str:
     """Return the failed gate with its values, or another reason."""
     brief = f": {record['brief']}" if record.get("brief") else ""
     if record.get("blame"):
+        if record["blame"] == TESTS:
+            return str(record["reason"])
         return f"gate `{record['blame']}` failed{brief}"
     if record["result"] in ("empty", "undecided", "beaten", "rollback"):
         return f"{record.get('reason', '')}{brief}"

@@ -31,6 +31,7 @@ from skillc.optimize.ask import Optimizer
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import ForwardingObserver, Observer, Record, Reserve, Unrecorded, Value, Work
 from skillc.optimize.rollouts import Rollouts
+from skillc.optimize.scripts import UNTESTED, TestedScripts
 from skillc.outcomes import Example
 from skillc.plan.company import company_of
 from skillc.plan.digest import DECISION_VERSION, run_parts
@@ -38,11 +39,13 @@ from skillc.plan.initial import initial_skill
 from skillc.plan.judges import judges_of
 from skillc.plan.models import TARGET, simulated_users
 from skillc.plan.schema import Plan
+from skillc.plan.script_tests import digest_of_tests
 from skillc.run.history import Decision, with_completion
 from skillc.run.stop import Stop
 from skillc.store import RunStore
 from skillc.tasks.kind import Skill, find_kind
 from skillc.tasks.runner import Rollout, RolloutRunner
+from skillc.tasks.script_tests import ScriptTests
 from skillc.tools.tool import Tool
 
 
@@ -212,6 +215,7 @@ class Session:
         self.watch = RunObserver(observer, self.stop, record)
         self._record: Record = record or Unrecorded()
         self._runners: list[RolloutRunner] = []
+        self._root = Path()
         client.pacing.report = observer.note
         client.clock = self.stop
         client.preload()
@@ -231,6 +235,7 @@ class Session:
         most `most` of them are in flight at once; None sets no limit.
         """
         plan = plan or self.plan
+        self._root = meter.root
         runner = RolloutRunner(plan, self.client, role=role, root=meter.root, most=most)
         self._runners.append(runner)
 
@@ -310,10 +315,23 @@ class Session:
             reserve=reserve,
             tools=self.tools,
             always_read=always_read,
+            scripts=self._scripts(),
             max_rollout_cost=None if estimated is None else self._dearest(estimated),
             admits=(lambda rollouts: True)
             if estimated is None
             else partial(self._admits, most_calls(self.plan, estimated.sizes)),
+        )
+
+    def _scripts(self) -> TestedScripts:
+        """Return the tests of the program's scripts.
+
+        Raises:
+            SkillcError: tests cannot be read, or the sandbox that they need does not work here.
+        """
+        if not any(section.tests is not None for section in self.plan.skill.sections):
+            return UNTESTED
+        return TestedScripts(
+            ScriptTests(self.plan, self._root, self.client.pacing.report, self.client.hide), self._record
         )
 
     def _dearest(self, estimated: Estimated) -> int | None:
@@ -347,4 +365,5 @@ def parts_of_run(
         decision_version=DECISION_VERSION,
         model_sources=function_identities(endpoints),
         rollout_source=" ".join([find_kind(plan).source(plan, root), *company_of(plan, root).digests]).strip(),
+        tests=digest_of_tests(plan, root),
     )

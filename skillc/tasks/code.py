@@ -6,11 +6,7 @@ the answer. Each block is a new process, so only files last from round to round.
 
 from __future__ import annotations
 
-import asyncio
-import os
 import re
-import secrets
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +16,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from skillc.data.attachments import attachments, fill_workspace
+from skillc.document.skill import script_sections
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.language.kinds import default_of
@@ -27,39 +24,24 @@ from skillc.models.calls import well_formed
 from skillc.models.dspy_lm import ask
 from skillc.models.failures import find_failure, is_too_long
 from skillc.outcomes import Example
-from skillc.processes.command import CommandResult, End
-from skillc.sandbox.container import ENGINES
+from skillc.processes.command import CommandResult
 from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
-from skillc.sandbox.policy import WORK, Limits, Policy
-from skillc.sandbox.run import choose
-from skillc.sandbox.run import run as run_in_sandbox
-from skillc.tasks.agents.installed import find_program, folders_of, mounts_of, search_path
-from skillc.tasks.agents.workspace import HOME, Workspace
+from skillc.skill_files import write_folder
+from skillc.tasks.agents.workspace import Workspace
 from skillc.tasks.answers import question, read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
+from skillc.tasks.programs import Programs, SandboxFailed, default_limits
 from skillc.text import counted, listed
-from skillc.tokens import trim
 from skillc.trajectories.trajectory import Message, Observation, Outcome, Step, ToolCall, Trajectory
 
 TOOL = "python"
 """The name of the tool in trajectories."""
 
 _SLOTS = 32
-_OUTPUT = 4 * 2**20
 _LISTED_FILES = 50
 _PROGRAM = "program.py"
+_SKILLS = "skills"
 _BLOCK = re.compile(r"^[ \t]*```[ \t]*(?:python3?|py)[ \t]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.DOTALL | re.M | re.I)
-# Addresses of objects differ between runs of one program, and a prompt that differs is paid for again.
-_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,16}\b")
-# Prints a word that no program can know, so that a sandbox that did not start is told from a program that failed.
-_STARTED = 'echo "$0"; exec "$@"'
-_LIMITS: Mapping[End, str] = {
-    "timeout": "it was stopped: it ran longer than {time:g} s",
-    "output": "it was stopped: it printed too much",
-    "memory": "it was stopped: it used more memory than {memory:,} bytes",
-    "processes": "it was stopped: it ran more than {processes} processes",
-    "disk": "it was stopped: it wrote more than {disk:,} bytes",
-}
 _INSTRUCTIONS = """\
 You can run Python before you answer. Write a whole program in one block that begins with ```python. It runs in the \
 current folder, and the next message shows what it prints and its errors. Use relative paths. Each block is a new \
@@ -89,7 +71,7 @@ class CodeSettings:
         """Read the settings of a plan's rollout."""
         given: Mapping[str, Any] = settings
         return cls(
-            sandbox=declared_sandbox(given.get("sandbox"), _limits()),
+            sandbox=declared_sandbox(given.get("sandbox"), default_limits()),
             rounds=int(given.get("rounds", default_of("task", "rollout", "rounds"))),
             output=int(given.get("output", default_of("task", "rollout", "output"))),
             python=given.get("python"),
@@ -106,29 +88,35 @@ class CodeRollout(RolloutKind):
     """
 
     slots = _SLOTS
+    scripts = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self.settings = CodeSettings.of(site.settings)
-        self.declared = self.settings.sandbox
-        self.sandbox = choose(self.declared.kind, self.declared.image, hosts=bool(self.settings.hosts))
-        if self.sandbox == "unsafe":
+        self._programs = Programs(
+            self.settings.sandbox,
+            site.root,
+            what="`rollout = code`",
+            python=self.settings.python,
+            reads=self.settings.reads,
+            hosts=self.settings.hosts,
+        )
+        if self._programs.kind == "unsafe":
             site.note("`rollout = code` runs without a sandbox: the code of a model can read and change all your files")
-        self._python, self._reads = self._find()
-        # Programs at once: more would only take each other's time, which is limited.
-        self._running = asyncio.Semaphore(max(2, os.cpu_count() or 1))
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
         with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as place:
             attached = attachments(self.site.plan, example, self.site.root)
             try:
-                workspace = Workspace.make(Path(place).resolve(), self.sandbox, None)
+                workspace = Workspace.make(Path(place).resolve(), self._programs.kind, None)
             except OSError as problem:
                 raise RolloutFailed("environment", f"no workspace can be made: {problem}") from None
             fill_workspace(attached, workspace.folder)
+            given = sorted(workspace.digests())
+            own = self._install(skill, workspace)
             before = workspace.digests()
-            messages = self._messages(skill, attached.example, sorted(before))
+            messages = self._messages(skill, attached.example, given, own)
             trajectory = await self._talk(messages, workspace)
             changed = workspace.changes(before)
         return Trajectory(
@@ -174,16 +162,38 @@ class CodeRollout(RolloutKind):
                     raise
                 del messages[_FIRST : _FIRST + _A_ROUND]
 
-    def _messages(self, skill: Skill | None, example: Example, files: Sequence[str]) -> list[JsonObject]:
+    def _install(self, skill: Skill | None, workspace: Workspace) -> list[str]:
+        """Copy the scripts and the kept files of a skill into the workspace, and return their paths there."""
+        if skill is None:
+            return []
+        document = skill.document
+        scripts = {each.file: each.body.encode() for each in script_sections(document) if each.file and each.rules}
+        files = {
+            f"{_SKILLS}/{document.name}/{name}": each for name, each in {**scripts, **dict(document.files)}.items()
+        }
+        taken = next((name for name in files if (workspace.folder / name).exists()), None)
+        if taken is not None:
+            raise SkillcError(f"an input of the task and the skill both have `{taken}`", hint="rename the file")
+        try:
+            write_folder(workspace.folder, files)
+        except OSError as problem:
+            raise RolloutFailed("environment", f"the skill's files cannot be copied: {problem}") from None
+        return sorted(files)
+
+    def _messages(
+        self, skill: Skill | None, example: Example, files: Sequence[str], own: Sequence[str]
+    ) -> list[JsonObject]:
         hosts = self.settings.hosts
         network = f"The network reaches {listed(hosts, 'and')} only." if hosts else "There is no network."
         text = _INSTRUCTIONS.format(network=network)
         loaded = self.site.read_at_once(skill)
         given = [question(self.site.plan.task, example)]
         if files:
-            more = len(files) - _LISTED_FILES
-            rest = f"\nand {more} more" if more > 0 else ""
-            given.append("Files in the current folder:\n" + "\n".join(files[:_LISTED_FILES]) + rest)
+            given.append(f"Files in the current folder:\n{_cut_list(files)}")
+        if own and skill is not None:
+            folder = f"{_SKILLS}/{skill.document.name}"
+            names = _cut_list([name.removeprefix(f"{folder}/") for name in own])
+            given.append(f"The files of the skill are in the folder {folder}:\n{names}")
         given.append(f"You have {counted(self.settings.rounds, 'round')} of code.")
         return [
             {"role": "system", "content": well_formed("\n\n".join([*([loaded.strip()] if loaded else []), text]))},
@@ -196,93 +206,34 @@ class CodeRollout(RolloutKind):
         Raises:
             RolloutFailed: the sandbox did not start it.
         """
-        word = secrets.token_hex(16)
         try:
             program = workspace.write(_PROGRAM, code)
-            policy = Policy(
-                workspace.folder,
-                (*workspace.mounts, *mounts_of(self._reads)),
-                self.settings.hosts,
-                self.declared.limits,
-                self.declared.image,
-            )
-            async with self._running:
-                result = await run_in_sandbox(
-                    self.sandbox,
-                    policy,
-                    ["/bin/sh", "-c", _STARTED, word, self._python, program],
-                    environment=self._environment(workspace),
-                )
+            # Modules that an earlier round wrote can be imported.
+            result = await self._programs.run(workspace, [self._programs.python, program], workspace.seen)
         except OSError as problem:
-            raise RolloutFailed("environment", f"the sandbox `{self.sandbox}` failed: {problem}") from None
-        first, _, printed = result.stdout.partition(b"\n")
-        if first.decode(errors="replace") != word:
-            said = result.stderr.decode(errors="replace").strip().splitlines()
-            detail = said[-1] if said else f"status {result.status}"
-            raise RolloutFailed("environment", f"the sandbox `{self.sandbox}` did not start: {detail}")
-        return self._observation(result, printed, workspace)
+            raise RolloutFailed("environment", f"the program cannot be written: {problem}") from None
+        except SandboxFailed as problem:
+            raise RolloutFailed("environment", problem.detail) from None
+        return self._observation(result, workspace)
 
-    def _observation(self, result: CommandResult, printed: bytes, workspace: Workspace) -> Observation:
-        texts = [self._shown(printed, workspace), self._shown(result.stderr, workspace)]
+    def _observation(self, result: CommandResult, workspace: Workspace) -> Observation:
+        limit = self.settings.output
+        texts = [self._programs.shown(each, workspace, limit) for each in (result.stdout, result.stderr)]
         failed = result.why != "ended" or result.status != 0
         if result.why != "ended":
-            limits = self.declared.limits
-            why = _LIMITS[result.why]
-            texts.append(
-                why.format(time=limits.time, memory=limits.memory, processes=limits.processes, disk=limits.disk)
-            )
+            texts.append(self._programs.stopped(result))
         elif result.status and not texts[1]:
             texts.append(f"it ended with status {result.status}")
         return Observation("\n".join(text for text in texts if text) or _NOTHING_PRINTED, failed)
 
-    def _shown(self, output: bytes, workspace: Workspace) -> str:
-        text = output.decode(errors="replace").replace(str(workspace.home), HOME).replace(str(workspace.folder), WORK)
-        return trim(well_formed(_ADDRESS.sub("at 0x...", text).strip("\n")), self.settings.output)
-
-    def _environment(self, workspace: Workspace) -> dict[str, str]:
-        variables = {
-            "HOME": workspace.seen_home,
-            "LANG": "C.UTF-8",
-            "MPLBACKEND": "Agg",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            # The order of sets is the same in each run.
-            "PYTHONHASHSEED": "0",
-            "PYTHONIOENCODING": "utf-8",
-            # Modules that an earlier round wrote.
-            "PYTHONPATH": workspace.seen,
-        }
-        return variables if self.sandbox in ENGINES else {"PATH": search_path(self._python), **variables}
-
-    # ---- checked before the first rollout ----
-
-    def _find(self) -> tuple[str, list[Path]]:
-        """Return the interpreter, and the files that the code may read besides its own."""
-        reads = [self.site.root / Path(path).expanduser() for path in self.settings.reads]
-        for path in reads:
-            if not path.exists():
-                raise SkillcError(f"`rollout = code`: `{path}` does not exist", hint="create it, or change `reads`")
-        declared = self.settings.python
-        if self.sandbox in ENGINES:
-            return declared or "python3", reads
-        if declared is None:
-            return sys.executable, [*folders_of(sys.executable), *reads]
-        try:
-            python = find_program(declared, self.site.root, os.environ, "`rollout = code`")
-        except SkillcError as problem:
-            raise SkillcError(problem.message, hint="install it, or change `python`") from None
-        return python, [*folders_of(python), *reads]
-
-
-def _limits() -> Limits:
-    """Return the limits of code without a declared sandbox."""
-
-    def of(name: str) -> Any:
-        return default_of("task", "rollout", "sandbox", name)
-
-    return Limits(float(of("time")), int(of("memory")), int(of("processes")), disk=int(of("disk")), output=_OUTPUT)
-
 
 _FIRST, _A_ROUND = 2, 2
+
+
+def _cut_list(names: Sequence[str]) -> str:
+    """Return names on lines, the first of many."""
+    more = len(names) - _LISTED_FILES
+    return "\n".join([*names[:_LISTED_FILES], *([f"and {more} more"] if more > 0 else [])])
 
 
 def code_in(reply: str) -> str:

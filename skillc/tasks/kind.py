@@ -113,6 +113,7 @@ class RolloutKind(ABC):
         slots: the most rollouts at once; None for any number.
         opens: whether its targets can open skills by themselves, those of `site.offered`.
         folders: whether its targets get the skill's folder, and can open its files.
+        scripts: whether its targets can run the skill's scripts, as all can that get its folder.
         tools: those of an agent, by which the emitted module runs without skillc.
 
     Raises:
@@ -122,6 +123,7 @@ class RolloutKind(ABC):
     slots: int | None = None
     opens: bool = False
     folders: bool = False
+    scripts: bool = False
     tools: tuple[Tool, ...] = ()
 
     def __init__(self, site: Site) -> None:

@@ -78,6 +78,8 @@ class RolloutRunner:
             plan, client, role, root or Path(), lambda message: client.pacing.report(hide.message(message)), company
         )
         self._kind: RolloutKind = kind(site) if plan.task.executor is None else _on_cluster(site)
+        if plan.task.executor is None:
+            _check_scripts(plan, self._kind)
         slots = [each for each in (self._kind.slots, most) if each is not None]
         self._slots = asyncio.Semaphore(min(slots)) if slots else None
 
@@ -115,6 +117,14 @@ class RolloutRunner:
     async def close(self) -> None:
         """End everything that rollouts have started."""
         await self._kind.close()
+
+
+def _check_scripts(plan: Plan, kind: RolloutKind) -> None:
+    """Refuse a kind whose targets cannot run the scripts that the program trains."""
+    if kind.folders or kind.scripts or all(section.tests is None for section in plan.skill.sections):
+        return
+    hint = "give the function the parameter `folder`" if plan.task.rollout.kind == "python" else None
+    raise SkillcError(f"a target of `rollout = {plan.task.rollout.kind}` cannot run the skill's scripts", hint=hint)
 
 
 def _on_cluster(site: Site) -> RolloutKind:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillc.artifact_paths import ArtifactPaths
+from skillc.artifact_paths import ArtifactPaths, is_script
 from skillc.artifacts.owner import check_owner, path_to
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
@@ -25,7 +25,7 @@ from skillc.files import write_atomically
 from skillc.frontend import Planned, plan_file
 from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.plan.schema import Plan
-from skillc.program.artifact import check_folder, planned_files
+from skillc.program.artifact import check_folder, first_scripts, planned_files
 from skillc.run.folder import HOME, make_home
 from skillc.text import joined, listed
 from skillc.versions.git import repository_of
@@ -81,7 +81,9 @@ class HandEditedError(SkillcError):
                 message += "`.skillc` nor in git"
             take = f"take the edits of SKILL.md into the program with `skillc compile {program} --take-edits`"
             fix = f"{take}, or {force}" if any(edit.path.suffix == ".md" for edit in edits) else force
-            if files is not None and not any(edit.path.suffix in (".md", ".py") for edit in edits):
+            scripts = [edit for edit in edits if edit.path.suffix == ".py" and edit.path.parent.name == "scripts"]
+            others = [edit for edit in edits if edit not in scripts]
+            if files is not None and not any(edit.path.suffix in (".md", ".py") for edit in others):
                 fix = f"make the edits in `{files}` beside the program, or {force}"
         hint = hint or fix
         super().__init__(message, hint=hint)
@@ -147,7 +149,7 @@ def edit_in_one(plan: Plan, paths: ArtifactPaths, edits: Sequence[HandEdit]) -> 
     """
     own = next((edit for edit in edits if edit.path == paths.skill), None)
     by_path = {edit.path: edit for edit in edits if not edit.foreign}
-    places = {each.file: paths.folder / each.file for each in plan.skill.sections if each.file is not None}
+    places = {each: paths.folder / each for each in _text_files(plan)}
     if not any(place in by_path for place in places.values()) and (own is None or not places):
         return own
     content = own.content if own is not None else content_of(paths.skill)
@@ -203,7 +205,7 @@ def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool =
         check_owner(planned.path, paths, lock)
     written, notes = WrittenCopies(home), list[str]()
     further = planned_files(planned.plan, planned.root)
-    edits = hand_edits(paths, lock, written, further)
+    edits = hand_edits(paths, lock, written, {**further, **first_scripts(planned.plan, planned.root)})
     whole = edit_in_one(planned.plan, paths, edits)
     if whole is not None and is_taken(planned.plan, paths, whole):
         edits = tuple(edit for edit in edits if not _is_section(planned.plan, paths, edit))
@@ -223,8 +225,13 @@ def protect(planned: Planned, paths: ArtifactPaths, home: Path, *, force: bool =
 
 def _is_section(plan: Plan, paths: ArtifactPaths, edit: HandEdit) -> bool:
     """Return whether a file is SKILL.md or that of a section, and skillc wrote it."""
-    own = {paths.skill, *(paths.folder / each.file for each in plan.skill.sections if each.file is not None)}
+    own = {paths.skill, *(paths.folder / each for each in _text_files(plan))}
     return edit.path in own and not edit.foreign
+
+
+def _text_files(plan: Plan) -> list[str]:
+    """Return the files of sections with a text; a script is code, whose edits no program can take."""
+    return [each.file for each in plan.skill.sections if each.file is not None and not is_script(each.file)]
 
 
 def overwrite_note(edit: HandEdit, written: WrittenCopies) -> str:

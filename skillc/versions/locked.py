@@ -162,7 +162,9 @@ def _of_program(planned: Planned, lock: Lock, source: Source, paths: ArtifactPat
         hint = _not_delivered(planned, plan, paths) or _since(planned, paths.lock)
         yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=hint)
     if lock.program.code is not None and own_code_digest(plan, planned.root) != lock.program.code:
-        message = "the program's Python code changed since the last compile"
+        tested = any(section.tests is not None for section in plan.skill.sections)
+        what = "code, or the tests of its scripts," if tested else "Python code"
+        message = f"the program's {what} changed since the last compile"
         yield Diagnostic("SK752", message, _program(planned), secondary=(label,), hint=_AGAIN)
     if options is not None and not changed:
         message = f"the skill was compiled with `{options.shown}`, which changes the program's plan"

@@ -5,7 +5,7 @@ from model_plans import plan_of
 
 from skillc.doctor.report import status_of
 from skillc.doctor.rollouts import check_sandboxes
-from skillc.plan.schema import RolloutPlan
+from skillc.plan.schema import RolloutPlan, SectionPlan, TestsPlan
 
 
 def found(settings, problems, kind="code"):
@@ -47,3 +47,21 @@ def test_unsafe_is_a_note():
 @pytest.mark.parametrize("kind", ["predict", "react", "python"])
 def test_a_program_that_runs_no_code_has_no_line(kind):
     assert found({}, {}, kind=kind) == []
+
+
+def test_the_tests_of_scripts_have_their_own_sandbox():
+    made = plan_of()
+    tests = TestsPlan(path="tests", sandbox={"kind": "landlock", "time": 20})
+    section = SectionPlan(name="double", mode="trainable", file="scripts/double.py", tests=tests)
+    plan = made.model_copy(update={"skill": made.skill.model_copy(update={"sections": (section,)})})
+
+    def levels(**problems):
+        return [
+            (each.level, each.what, each.detail) for each in check_sandboxes(plan, lambda kind, _: problems.get(kind))
+        ]
+
+    first, second = levels()
+    assert first[:2] == ("ok", "bubblewrap")
+    assert "use it" not in first[2]
+    assert second[2].endswith("; the tests of `scripts/double.py` use it")
+    assert levels(landlock="no kernel")[1] == ("missing", "landlock", "no kernel, and the program declares it")

@@ -449,7 +449,14 @@ def test_document_imports_no_dspy_no_litellm_no_sockets() -> None:
     )
     out = run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = json.loads(out.stdout)
-    leaves = ("skillc.document", "skillc.tokens", "skillc.errors", "skillc.fences", "skillc.text")
+    leaves = (
+        "skillc.document",
+        "skillc.artifact_paths",
+        "skillc.tokens",
+        "skillc.errors",
+        "skillc.fences",
+        "skillc.text",
+    )
     assert all(m.startswith(leaves) for m in modules), modules
 
 

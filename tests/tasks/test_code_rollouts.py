@@ -13,7 +13,7 @@ from skillc.models.client import Client
 from skillc.outcomes import Example
 from skillc.plan.schema import RolloutPlan, TypePlan
 from skillc.sandbox.run import problem_of
-from skillc.tasks import code as code_rollouts
+from skillc.tasks import programs
 from skillc.tasks.code import code_in
 from skillc.tasks.kind import Skill
 from skillc.tasks.runner import RolloutRunner
@@ -181,7 +181,7 @@ def test_a_sandbox_that_breaks_is_unmeasured(tmp_path, monkeypatch, broken):
             raise OSError("no more processes")
         return CommandResult("ended", 1, b"", b"bwrap: No permissions to create a new namespace\n")
 
-    monkeypatch.setattr(code_rollouts, "run_in_sandbox", fail)
+    monkeypatch.setattr(programs, "run_in_sandbox", fail)
     done = run(tmp_path, plan(), block("print(1)"), "billing")
     assert done.rollout.failure == "environment"
     assert ("no more processes" if broken == "raises" else "No permissions") in done.rollout.detail

@@ -10,6 +10,20 @@ from skillc.diagnostics.codes.code import Code, program
 _SOURCE = 'source = "trivia.jsonl"'
 _RULES = "trainable section rules"
 _BY_CODE = "output answer: text\n  rollout = code"
+_SCRIPT = "trainable section lookup = \"print('Lima')\""
+_LOOKUP_TESTS = {
+    "tests/test_lookup.py": "import runpy\n\n\ndef test_it_runs():\n    runpy.run_path('scripts/lookup.py')\n"
+}
+
+
+def _with_script(section: str, rollout: str = 'python("agent:run")') -> str:
+    return (
+        program()
+        .replace(_RULES, f"{_RULES}; {section}")
+        .replace("output answer: text", f"output answer: text; rollout = {rollout}")
+    )
+
+
 _BY_TOPIC = program(gate="regressed(correct, by = topic) <= 5%")
 _JUDGED = program(
     "rubric solves = <text>\nmetric solved = judge(answer, solves, model = referee)\n"
@@ -165,6 +179,35 @@ _DECLARED = (
         program().replace(_RULES, f'files = "no_such_folder"; {_RULES}'),
         program().replace(_RULES, f'files = "extras"; {_RULES}'),
         files={"extras/scripts/lookup.py": "print('Lima')\n"},
+    ),
+    Code(
+        428,
+        "script and tests that do not belong together",
+        "A trainable section whose `file` is below `scripts/` is code. Each version of it must pass its `tests` before "
+        "a rollout uses it, so a script without tests cannot be trained; keep it in the folder that `files` names. "
+        "Sections of text have no tests, and their gates decide alone.",
+        _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py" }}'),
+        _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py"; tests = "tests/test_lookup.py" }}'),
+        files=_LOOKUP_TESTS,
+    ),
+    Code(
+        429,
+        "unusable tests of a script",
+        "`tests` names a file or a folder beside the program, outside of the folder that `files` names, because the "
+        "target never gets the tests. Without `command` it has Python files, whose test functions and `unittest` cases "
+        "are run. A script begins with the text of its section, or with the file of its path in the folder of `files`.",
+        _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py"; tests = "tests/no_such_test.py" }}'),
+        _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py"; tests = "tests/test_lookup.py" }}'),
+        files=_LOOKUP_TESTS,
+    ),
+    Code(
+        423,
+        "script that nothing can run",
+        "A script is learned from what happens when the target runs it. `predict`, `chain_of_thought`, `react` and "
+        "`environment` give a target no folder with the skill's files, and methods other than `skillc` write texts.",
+        _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py"; tests = "tests/test_lookup.py" }}', "predict"),
+        _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py"; tests = "tests/test_lookup.py" }}'),
+        files=_LOOKUP_TESTS,
     ),
 )
 

@@ -19,9 +19,10 @@ from skillc.optimize import memory
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, UndecidedPatch, decision_record
 from skillc.optimize.gate.credit import Flips, attribute_flips, count_flips, credit_record, edits_to_keep
 from skillc.optimize.gate.gate import Decision, goal_of, mean_json, measure_validation
-from skillc.optimize.host import stop_reason
+from skillc.optimize.host import TESTS, stop_reason
 from skillc.optimize.memory import with_effect
 from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.optimize.scripts import ScriptVerdict, changes_script
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
 
@@ -99,11 +100,16 @@ def committed(engine: Engine, state: SearchState) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """A patch with its decision, made now or reused from an earlier race against the same incumbent."""
+    """A patch with its decision, made now or reused from an earlier race against the same incumbent.
+
+    Attributes:
+        problem: what the tests of its scripts print, if they fail.
+    """
 
     patch: Patch
     known: Mapping[str, JsonValue]
     flips: Flips | None
+    problem: str = ""
 
     @property
     def result(self) -> str:
@@ -133,9 +139,10 @@ async def settle(
     """
     distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
-    await _measure_incumbent_on_batch(
-        engine, state, batch, gates_for(engine.plan.gates, slow=False) if gates is None else gates
-    )
+    if [patch for patch in patches if (await engine.scripts.check(patch.candidate)).passed]:
+        await _measure_incumbent_on_batch(
+            engine, state, batch, gates_for(engine.plan.gates, slow=False) if gates is None else gates
+        )
     if position.kind != "step":
         engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
     engine.observer.candidates([_describe(patch) for patch in patches])
@@ -221,19 +228,38 @@ async def _decide(
     gates: Sequence[GatePlan] | None,
     first_wave: Callable[[], None] | None = None,
 ) -> list[_Decided]:
-    before = [state.decided.get(_pair(state, patch)) for patch in patches]
+    verdicts = [await engine.scripts.check(patch.candidate) for patch in patches]
+    before = [
+        state.decided.get(_pair(state, patch)) or (None if verdict.passed else _untested(engine, state, verdict))
+        for patch, verdict in zip(patches, verdicts, strict=True)
+    ]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
     decide = engine.acceptance.decide
     raced = await decide(engine, state, racing, batch, gates=gates, first_wave=first_wave) if racing else []
     decisions = iter(raced)
     decided = []
-    for patch, known in zip(patches, before, strict=True):
+    for patch, known, verdict in zip(patches, before, verdicts, strict=True):
         if known is not None:
-            decided.append(_Decided(patch, known, None))
+            decided.append(_Decided(patch, known, None, verdict.problem))
             continue
         decision = next(decisions)
         decided.append(_Decided(patch, {**decision.to_json(), "reason": reason(engine, decision)}, decision.flips))
     return decided
+
+
+def _untested(engine: Engine, state: SearchState, verdict: ScriptVerdict) -> Mapping[str, JsonValue]:
+    """Return the decision on a candidate whose scripts do not pass their tests, without a rollout."""
+    return {
+        "result": "undecided" if verdict.unmeasured else "reject",
+        "blame": None if verdict.unmeasured else TESTS,
+        "evaluated": 0,
+        "of": len(engine.dataset.validation),
+        "gains": 0,
+        "losses": 0,
+        "gates": {},
+        "goal": {"incumbent": mean_json(goal_of(engine, state.incumbent)), "candidate": None},
+        "reason": verdict.summary,
+    }
 
 
 def _pair(state: SearchState, patch: Patch) -> tuple[str, str]:
@@ -278,12 +304,23 @@ def _with_fates(
     parts, _ = attribute_flips(engine, state, [p.edit for p in patch.proposals], patch.candidate, found)
     if decided.result == "accept":
         return state, memory.accepted_fates(patch.proposals, parts)
+    if decided.known.get("blame") == TESTS:
+        return _with_failed_tests(state, patch, decided.problem)
     left = [i for i, proposal in enumerate(patch.proposals) if proposal.edit not in won]
     proposals = [patch.proposals[i] for i in left]
     if decided.result != "reject":
         return memory.shelve(state, proposals, "another candidate of the step was better")
     state, entries, fates = memory.after_rejection(state, proposals, [parts[i] for i in left], found.known)
     return with_rejected(state, entries), fates
+
+
+def _with_failed_tests(state: SearchState, patch: Patch, why: str) -> tuple[SearchState, list[memory.Fate]]:
+    """Reject the edits of scripts that fail their tests together; the other edits wait for the next step."""
+    scripts = [p for p in patch.proposals if changes_script(state.incumbent, p.edit)]
+    others = [p for p in patch.proposals if p not in scripts]
+    state, fates = memory.shelve(state, others, "a script of its bundle failed its tests")
+    entries = [RejectedEdit(wording(proposal.edit), why) for proposal in scripts]
+    return with_rejected(state, entries), [*(memory.fate(p, "rejected", why) for p in scripts), *fates]
 
 
 def reason(engine: Engine, decision: Decision) -> str:

@@ -25,8 +25,9 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
     """Return the engine without the examples that cannot be measured, and their ids.
 
     Raises:
-        SkillcError: more than 5 % of the validation split stays unmeasured.
+        SkillcError: more than 5 % of the validation split stays unmeasured, or a script fails its tests.
     """
+    await engine.scripts.require(initial)
     await measure_validation(engine, initial, stage="baseline")
     for _ in range(RETRIES):
         await try_again(engine, initial)

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from skillc.budget.steps import scheduled_steps
+from skillc.document.edits import apply_edits
 from skillc.document.skill import digest
 from skillc.optimize.engine import (
     Engine,
@@ -24,15 +25,16 @@ from skillc.optimize.engine import (
 )
 from skillc.optimize.gate.decide import Patch, settle, with_rejected
 from skillc.optimize.loop.baseline import first_failure
-from skillc.optimize.memory import shelve_unchosen, unmerged, unshelve, with_batch
+from skillc.optimize.memory import Fate, fate, shelve, shelve_unchosen, unmerged, unshelve, with_batch
 from skillc.optimize.propose.cases import Measured, abandoned_examples, failures_to_replay, remember_failures
 from skillc.optimize.propose.draft import draft
 from skillc.optimize.propose.proposals import Proposal, wording
 from skillc.optimize.propose.reflect import Reflection, aggregate, reflect
 from skillc.optimize.rollouts import Outcome, is_failure
 from skillc.optimize.schedule import edit_budget, filled
-from skillc.optimize.screen.candidates import bundles, choose_budget, writable_sections, write_patches
+from skillc.optimize.screen.candidates import bundles, choose_budget, edits_patch, writable_sections, write_patches
 from skillc.optimize.screen.screen import screen
+from skillc.optimize.scripts import PASSED, ScriptVerdict, changes_script
 from skillc.outcomes import Example
 from skillc.plan.models import rulebook_limits
 
@@ -154,8 +156,8 @@ async def _make_draft(
 ) -> StepCandidates:
     """One candidate: write drafts of whole sections from the cases, and revise the best one."""
     failed = engine.optimizer.failed
-    patch, unexplained = await draft(engine, state, [pair for part in rolled for pair in part], position)
-    state = _with_unexplained(state, unexplained)
+    patch, unexplained, scripts = await draft(engine, state, [pair for part in rolled for pair in part], position)
+    state = with_rejected(_with_unexplained(state, unexplained), scripts)
     if patch is not None:
         return StepCandidates(state, (patch,))
     missing = "" if engine.optimizer.failed == failed else "the optimizer gave no reply"
@@ -185,6 +187,7 @@ async def _make_edits(
         state = mechanism.after_reflections(state, reflections)
         further += mechanism.proposals(state, merged, budget)
     state, merged, back = unshelve(state, [*merged, *further])
+    merged, held = await _tested(engine, state, merged)
     screened, counts = await screen(engine, state, merged, batch)
     state = state.with_counters(screened=counts)
     dropped = [p for p in screened if p.verdict in ("cures none", "breaks")]
@@ -195,14 +198,47 @@ async def _make_edits(
     known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
     pool = bundles(state.incumbent, screened, budget, engine.plan.optimize.candidates, known)
     state, waits = shelve_unchosen(state, screened, [p for chosen in pool for p in chosen], aside)
+    # If nothing else is left, the gates record what was refused, so that the step counts as one that tried something.
+    last = [] if pool else held[: engine.plan.optimize.candidates]
+    state, refused = _refuse(state, held[len(last) :])
     record: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
-    record["fates"] = [*fates, *back, *waits]
+    record["fates"] = [*fates, *back, *refused, *waits]
     for mechanism in engine.mechanisms:
         record |= mechanism.step_record(state, reflections)
     if pool:
         return StepCandidates(state, await write_patches(engine, state, pool, position, record))
+    if last:
+        return StepCandidates(state, [edits_patch(engine, state, [proposal], record) for proposal, _ in last])
     missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
     return StepCandidates(state, record=record, missing=missing)
+
+
+async def _tested(
+    engine: Engine, state: SearchState, proposals: Sequence[Proposal]
+) -> tuple[list[Proposal], list[tuple[Proposal, ScriptVerdict]]]:
+    """Return the proposals whose scripts pass their tests alone, and the others with what failed."""
+    left, held = list[Proposal](), list[tuple[Proposal, ScriptVerdict]]()
+    for proposal in proposals:
+        alone = apply_edits(state.incumbent, [proposal.edit]).document
+        verdict = await engine.scripts.check(alone) if changes_script(state.incumbent, proposal.edit) else PASSED
+        if verdict.passed:
+            left.append(proposal)
+        else:
+            held.append((proposal, verdict))
+    return left, held
+
+
+def _refuse(state: SearchState, held: Sequence[tuple[Proposal, ScriptVerdict]]) -> tuple[SearchState, list[Fate]]:
+    """Reject the edits of scripts that failed their tests; those whose tests could not be run wait."""
+    fates, failed = list[Fate](), list[RejectedEdit]()
+    for proposal, verdict in held:
+        if verdict.unmeasured:
+            state, waits = shelve(state, [proposal], verdict.problem)
+            fates += waits
+        else:
+            failed.append(RejectedEdit(wording(proposal.edit), verdict.problem))
+            fates.append(fate(proposal, "refused", verdict.problem))
+    return with_rejected(state, failed), fates
 
 
 _MAKERS: Mapping[Maker, Make] = {"draft": _make_draft, "edits": _make_edits}
@@ -220,7 +256,8 @@ def maker_of(engine: Engine, state: SearchState, measured: Sequence[Measured]) -
     drafts, edits = state.counters.lost.get("draft", 0), state.counters.lost.get("edits", 0)
     if drafts != edits:
         return "draft" if drafts < edits else "edits"
-    if not any(section.rules for section in state.incumbent.sections if section.name in sections):
+    texts = [each for each in state.incumbent.sections if each.name in sections and not each.is_script]
+    if texts and not any(section.rules for section in texts):
         return "draft"
     failed = [is_failure(engine.plan, outcome) for _, outcome in measured]
     return "draft" if failed.count(True) >= FAR * max(1, len(failed)) else "edits"

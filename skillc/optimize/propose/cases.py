@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
 from skillc.document.offer import OPEN
-from skillc.document.skill import Document, for_optimizer
+from skillc.document.skill import Document, for_optimizer, has_text_rules, script_sections
 from skillc.optimize.engine import CandidateEffect, Engine, RejectedEdit, SearchState, failing_examples
 from skillc.optimize.propose.prompting import Briefing, SectionView, TrajectoryView
 from skillc.optimize.rollouts import Outcome, is_failure
@@ -198,6 +198,10 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
     notes: dict[str, str] = {}
     for mechanism in engine.mechanisms:
         notes |= mechanism.notes(state)
+    scripts = script_sections(state.incumbent)
+    for section in scripts:
+        if section.name in engine.scripts.sources:
+            notes |= {rule.id: f"its tests:\n{engine.scripts.sources[section.name]}" for rule in section.rules}
     return Briefing(
         skill=for_optimizer(state.incumbent, notes),
         task=engine.plan.task,
@@ -208,10 +212,11 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
         last=recent_effects(state),
         first_decides=first_decides(engine.plan.skill, engine.plan.task),
         opens=engine.plan.skill.load == "on_demand",
-        lead="" if state.incumbent.rules else state.incumbent.lead,
+        lead="" if has_text_rules(state.incumbent) else state.incumbent.lead,
         tools=text_lines(with_texts(engine.tools, state.incumbent, renames=engine.plan.skill.renames_tools)),
         renames_tools=engine.plan.skill.renames_tools,
         answered=engine.dataset.answered,
+        scripts=[(each.name, each.file or "", rule.id) for each in scripts for rule in each.rules],
     )
 
 
@@ -221,7 +226,13 @@ def rejected_lines(skill: Document, entries: Sequence[RejectedEdit]) -> list[str
     Edits that are in the skill now are skipped.
     """
     present = {f"add to {section.name}: {rule.text}" for section in skill.sections for rule in section.rules}
-    lines = [f"{' '.join(entry.text.split())} ({entry.reason})" for entry in entries if entry.text not in present]
+    scripts = tuple(f"replace {rule.id}:" for section in script_sections(skill) for rule in section.rules)
+
+    def line(entry: RejectedEdit) -> str:
+        text = shorten(entry.text, _SCRIPT) if entry.text.startswith(scripts) else " ".join(entry.text.split())
+        return f"{text} ({entry.reason})"
+
+    lines = [line(entry) for entry in entries if entry.text not in present]
     return take_fitting(lines[::-1], count_tokens, REJECTED_LIMIT)[::-1]
 
 
@@ -243,6 +254,8 @@ Measured = tuple[Example, Outcome]
 _ANSWER = 40
 _MOST_ANSWERS = 40
 _A_CASE = 12
+# Characters of a rejected script in a prompt; its reason says what failed.
+_SCRIPT = 400
 # The fewest failures of which some are held out, and the share: one of so many.
 _LEAST_TO_SPLIT = 6
 _HELD_OUT = 3

@@ -19,7 +19,7 @@ from skillc.document.edits import Edit, apply_edits
 from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
-from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.propose.cases import (
     Measured,
@@ -40,10 +40,12 @@ from skillc.optimize.propose.cases import (
     visible_inputs,
 )
 from skillc.optimize.propose.prompting import CaseView, DraftRequest, TrajectoryView, draft_messages
+from skillc.optimize.propose.proposals import wording
 from skillc.optimize.propose.replies import RewriteReply
 from skillc.optimize.rollouts import Outcome, gather, is_failure
 from skillc.optimize.screen.candidates import apply_and_report, ask_for_sections, first_fitting, writable_sections
 from skillc.optimize.screen.judges import goal_change
+from skillc.optimize.scripts import changes_script, without_scripts
 from skillc.outcomes import Example
 
 # Tokens of what the rejected-edit buffer holds of a draft's analysis.
@@ -94,33 +96,67 @@ class SkillDraft:
 
 async def draft(
     engine: Engine, state: SearchState, measured: Sequence[Measured], position: Position
-) -> tuple[Patch | None, tuple[str, ...]]:
-    """Draft a candidate from the measured batch of a step, and return the cases without a rule.
+) -> tuple[Patch | None, tuple[str, ...], list[RejectedEdit]]:
+    """Draft a candidate from the measured batch of a step.
+
+    Returns:
+        The candidate, the cases without a rule, and the versions of scripts that failed their tests.
 
     Raises:
         BudgetReached, PermanentFailure: from the models.
     """
     failures, rights = failures_of(engine.plan, measured), successes_of(engine.plan, measured)
     if all(example.id in state.counters.unexplained for example, _ in failures):
-        return None, ()
+        return None, (), []
     # One draft is enough if each would see all failures.
     count = engine.plan.optimize.drafts if held_out(failures) else 1
     writers = [_Writer(engine, state, measured, failures, rights, position, k) for k in range(count)]
     engine.observer.stage("draft", len(writers))
     written = [each for each in await gather([writer.write() for writer in writers]) if each is not None]
+    passing, failed = await _behind_tests(engine, state, written)
+    if written and not passing:
+        # The gates record the first draft, so that the step counts as one that tried something.
+        return _patch(state, written[0], [], written[0].text, revised=False), (), failed
+    written = passing
     distinct = list({digest(each.text): each for each in reversed(written)}.values())[::-1]
     tried = await _tried(engine, state, distinct)
     if not tried:
-        return None, ()
+        return None, (), failed
     best = max(tried, key=lambda each: (each.worth, -tokens(each.text)))
     final = await writers[0].revise(best)
+    verdict = await engine.scripts.check(final.text)
+    if not verdict.passed:
+        failed += [] if verdict.unmeasured else _failed_scripts(state, final, verdict.problem)
+        final = best
     trials: list[JsonValue] = [{**each.trial(), "chosen": each is best} for each in tried]
     # Once for each author, because two of them are enough to leave a case out.
     unexplained = tuple(name for each in written for name in dict.fromkeys(each.unexplained))
     unexplained += tuple(name for name in dict.fromkeys(final.unexplained) if name not in best.unexplained)
     edits = first_fitting(engine, state, final.edits) or final.edits
     patch = _patch(state, replace(final, edits=edits), trials, best.text, revised=final is not best)
-    return patch, unexplained
+    return patch, unexplained, failed
+
+
+async def _behind_tests(
+    engine: Engine, state: SearchState, written: Sequence[SkillDraft]
+) -> tuple[list[SkillDraft], list[RejectedEdit]]:
+    """Return the drafts without the scripts that fail their tests, and these scripts with what failed."""
+    left, failed = list[SkillDraft](), list[RejectedEdit]()
+    for each in written:
+        verdict = await engine.scripts.check(each.text)
+        if verdict.passed:
+            left.append(each)
+            continue
+        if not verdict.unmeasured:
+            failed += _failed_scripts(state, each, verdict.problem)
+        edits = without_scripts(state.incumbent, each.edits)
+        if edits:
+            left.append(replace(each, edits=edits, text=apply_edits(state.incumbent, edits).document))
+    return left, failed
+
+
+def _failed_scripts(state: SearchState, draft: SkillDraft, problem: str) -> list[RejectedEdit]:
+    return [RejectedEdit(wording(edit), problem) for edit in draft.edits if changes_script(state.incumbent, edit)]
 
 
 def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried: Document, *, revised: bool) -> Patch:

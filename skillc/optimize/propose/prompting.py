@@ -181,6 +181,7 @@ class Briefing:
         opens: whether the target opens the skill on demand, which is a step of a trajectory.
         renames_tools: whether the section `tools` may rename them.
         answered: whether the examples have right answers, shown or withheld.
+        scripts: section, file and rule of each script.
     """
 
     skill: str
@@ -196,6 +197,7 @@ class Briefing:
     opens: bool = False
     renames_tools: bool = False
     answered: bool = True
+    scripts: Sequence[tuple[str, str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,9 @@ def read_edit(proposed: ProposedEdit) -> Edit | None:
     if not proposed.rule:
         return None
     if proposed.op == "replace":
-        return Replace(proposed.rule, proposed.text, proposed.rationale) if proposed.text else None
+        if not (proposed.text or proposed.old):
+            return None
+        return Replace(proposed.rule, proposed.text, proposed.rationale, old=proposed.old)
     if proposed.op == "delete":
         return Delete(proposed.rule, proposed.rationale)
     return Move(proposed.rule, after, proposed.rationale)
@@ -162,6 +164,7 @@ def as_proposed(proposal: Proposal, tags: Mapping[str, str] = MappingProxyType({
         section=edit.section if isinstance(edit, Add) else None,
         rule=None if isinstance(edit, Add) else edit.rule,
         text=edit.text if isinstance(edit, Add | Replace) else "",
+        old=edit.old if isinstance(edit, Replace) else "",
         topic=(edit.topic or "") if isinstance(edit, Add) else "",
         after=(edit.after or "end") if isinstance(edit, Add | Move) else None,
         rationale=edit.rationale,
@@ -215,7 +218,7 @@ def wording(edit: Edit) -> str:
     if isinstance(edit, Add):
         return f"add to {edit.section}: {edit.text}"
     if isinstance(edit, Replace):
-        return f"replace {edit.rule}: {edit.text}"
+        return f"replace {edit.rule}: {edit.old} => {edit.text}" if edit.old else f"replace {edit.rule}: {edit.text}"
     if isinstance(edit, Delete):
         return f"delete {edit.rule}"
     return f"move {edit.rule} after {edit.after or 'all others'}"

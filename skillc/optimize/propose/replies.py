@@ -70,7 +70,8 @@ class ProposedEdit(_Tolerant):
     Attributes:
         section: the section to add to.
         rule: id of the rule to replace, delete or move.
-        text: the rule's text, on one line.
+        text: the rule's text, on one line; of a script, the whole file or what takes the place of `old`.
+        old: a part of a script that is replaced; empty for the whole rule.
         topic: the rule's sub-heading.
         after: id of the rule before it, or `start` or `end`.
         rationale: the evidence.
@@ -82,6 +83,7 @@ class ProposedEdit(_Tolerant):
     section: Name = None
     rule: Name = None
     text: Text = ""
+    old: Text = ""
     topic: Text = ""
     after: Name = None
     rationale: Text = ""
@@ -90,7 +92,7 @@ class ProposedEdit(_Tolerant):
 
     @model_validator(mode="after")
     def _complete(self) -> ProposedEdit:
-        if self.op in ("add", "replace") and not self.text.strip():
+        if self.op in ("add", "replace") and not (self.text.strip() or self.old):
             raise ValueError(f"`{self.op}` needs `text`")
         if self.op != "add" and not self.rule:
             raise ValueError(f"`{self.op}` needs `rule`, the id of an existing rule")

@@ -25,6 +25,7 @@ from skillc.optimize.propose.prompting import budget_messages, rewrite_messages
 from skillc.optimize.propose.proposals import Proposal, edit_view, without_tags
 from skillc.optimize.propose.replies import BudgetReply, MalformedReply, RewriteReply
 from skillc.optimize.rollouts import gather
+from skillc.optimize.scripts import changes_script
 from skillc.plan.schema import GatePlan
 from skillc.text import listed
 
@@ -189,9 +190,16 @@ async def write_patch(
             document, entries = apply_and_report(state.incumbent, every)
             record = {**record, "suggestions": [p.to_json() for p in suggested], "edits": entries}
             return Patch(every, document, record, proposals=(*suggested, *reminding), whole=True)
+    return edits_patch(engine, state, chosen, record)
+
+
+def edits_patch(
+    engine: Engine, state: SearchState, chosen: Sequence[Proposal], record: Mapping[str, JsonValue]
+) -> Patch:
+    """Return the candidate that the edits of some proposals make; `record` is as in `write_patches`."""
     applied = apply_edits(state.incumbent, [p.edit for p in chosen])
     labels = [label for field in engine.plan.task.outputs for label in field.type.labels]
-    entries = [
+    entries: list[JsonValue] = [
         {
             **proposal.to_json(),
             "report": report.message,
@@ -206,7 +214,7 @@ async def write_patch(
 
 def opposite_note(incumbent: Document, edit: Edit, labels: Sequence[str]) -> dict[str, JsonValue]:
     """Return the history's note on an edit that may turn a rule into its opposite."""
-    if not isinstance(edit, Replace) or (rule := incumbent.rule(edit.rule)) is None:
+    if not isinstance(edit, Replace) or (rule := incumbent.rule(edit.rule)) is None or changes_script(incumbent, edit):
         return {}
     note = describe_opposite(rule.text, edit.text, labels)
     return {"opposite": note} if note else {}

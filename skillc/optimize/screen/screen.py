@@ -135,6 +135,8 @@ class _Screen:
         return shared
 
     async def _run(self, cells: Sequence[tuple[Document, Sequence[Example]]]) -> None:
+        # Edits of one script that pass their tests alone may fail them together.
+        cells = [cell for cell in cells if (await self._engine.scripts.check(cell[0])).passed]
         self._engine.observer.stage("screen", sum(len(examples) for _, examples in cells))
         rollouts = self._engine.rollouts
         await gather([rollouts.measure(text, examples, stage="screen") for text, examples in cells if examples])

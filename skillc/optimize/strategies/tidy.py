@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from skillc.document.change import base_of_change
 from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
 from skillc.document.markdown import Refusal
-from skillc.document.skill import Document, digest, for_optimizer, tokens
+from skillc.document.skill import Document, Section, digest, for_optimizer, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for
@@ -95,7 +95,7 @@ class Tidy(Mechanism):
 
 
 def rule_support(engine: Engine, state: SearchState, reference: Document) -> dict[str, Support]:
-    """Return the evidence for each rule of the incumbent that a reference lacks, by the rule's id.
+    """Return the evidence for each rule of the incumbent that a reference lacks, by the rule's id; not for scripts.
 
     Both skills are measured on validation. Flips are associated by words, so they are a hint.
     """
@@ -108,7 +108,7 @@ def rule_support(engine: Engine, state: SearchState, reference: Document) -> dic
     return {
         rule: Support(part, rule in state.memory.proven, bool(own) or len(edits) == 1)
         for rule, part, own in zip(ids, parts, words, strict=True)
-        if rule is not None
+        if rule is not None and _has_rules(skill.section_of(rule))
     }
 
 
@@ -206,7 +206,7 @@ async def _rewritten(
 ) -> Sequence[Edit]:
     """Return the edits of the optimizer's rewrite of the open sections; none if it gave no valid one."""
     skill = state.incumbent
-    sections = [name for name in writable_sections(engine, skill) if (own := skill.section(name)) and own.rules]
+    sections = [name for name in writable_sections(engine, skill) if _has_rules(skill.section(name))]
     if not sections:
         return ()
     engine.observer.stage("tidy", 1)
@@ -223,3 +223,7 @@ async def _rewritten(
         engine.observer.note(f"tidy: {edits.reason}")
         return ()
     return edits
+
+
+def _has_rules(section: Section | None) -> bool:
+    return section is not None and bool(section.rules) and not section.is_script

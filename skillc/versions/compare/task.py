@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Collection, Iterator
 
 from skillc.document.change import annotate_opposites
+from skillc.json_values import fields_of
 from skillc.plan.schema import FieldPlan, SectionPlan, SkillPlan, TypePlan
 from skillc.versions.change import Anchor, Bearing, Change
 from skillc.versions.compare.settings import fields_that_differ, render_value
@@ -162,12 +163,25 @@ def _changed_section(old: SectionPlan, new: SectionPlan, labels: Collection[str]
         bearing = "looser" if new.rename else "stricter"
         before, after = (render_value(bool(each.rename)) for each in (old, new))
         yield Change("skill", f"{name}: rename", before, after, place, stated=bearing)
+    yield from _tests(old, new)
     if old.text != new.text:
         rule, message = "frozen-changed", f"the text of the frozen section `{new.name}` changed"
         lines = _diff(old.text, new.text, labels)
         yield Change("skill", f"{new.mode} {name}", "", "", anchor, rule if was_frozen else None, message, lines=lines)
     if old.limit != new.limit and "frozen" not in (old.mode, new.mode):
         yield _limit(old, new)
+
+
+def _tests(old: SectionPlan, new: SectionPlan) -> Iterator[Change]:
+    """Yield changes of the tests of a script."""
+    if old.tests == new.tests:
+        return
+    before, after = ({} if each is None else fields_of(each) for each in (old.tests, new.tests))
+    for setting in {**before, **after}:
+        was, now = (None if (value := each.get(setting)) in (None, (), []) else str(value) for each in (before, after))
+        if was != now:
+            subject = f"section {new.name}: {'tests' if setting == 'path' else f'{setting} of tests'}"
+            yield Change("skill", subject, was, now, Anchor("section", new.name, "tests"))
 
 
 def _limit(old: SectionPlan, new: SectionPlan) -> Change:

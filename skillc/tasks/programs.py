@@ -1,0 +1,168 @@
+"""Programs in the declared sandbox: the code that a target writes, and the tests of a script."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skillc.errors import SkillcError
+from skillc.language.kinds import default_of
+from skillc.models.calls import well_formed
+from skillc.processes.command import CommandResult, End
+from skillc.sandbox.container import ENGINES
+from skillc.sandbox.declared import DeclaredSandbox
+from skillc.sandbox.policy import WORK, Limits, Policy
+from skillc.sandbox.run import choose
+from skillc.sandbox.run import run as run_in_sandbox
+from skillc.tasks.agents.installed import find_program, folders_of, mounts_of, search_path
+from skillc.tasks.agents.workspace import HOME, Workspace
+from skillc.tokens import trim
+
+_OUTPUT = 4 * 2**20
+# Addresses of objects differ between runs of one program, and a prompt that differs is paid for again.
+_ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,16}\b")
+# Prints a word that no program can know, so that a sandbox that did not start is told from a program that failed.
+_STARTED = 'echo "$0"; exec "$@"'
+_STOPPED: Mapping[End, str] = {
+    "timeout": "it was stopped: it ran longer than {time:g} s",
+    "output": "it was stopped: it printed too much",
+    "memory": "it was stopped: it used more memory than {memory:,} bytes",
+    "processes": "it was stopped: it ran more than {processes} processes",
+    "disk": "it was stopped: it wrote more than {disk:,} bytes",
+}
+
+
+class SandboxFailed(Exception):  # noqa: N818
+    """A sandbox did not start a program, which is no fault of the program; `detail` is the cause in one line."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+def default_limits() -> Limits:
+    """Return the limits of programs without a declared sandbox."""
+
+    def of(name: str) -> Any:
+        return default_of("task", "rollout", "sandbox", name)
+
+    return Limits(float(of("time")), int(of("memory")), int(of("processes")), disk=int(of("disk")), output=_OUTPUT)
+
+
+class Programs:
+    """Runs programs in a sandbox that works on this machine, as many at once as it has CPUs.
+
+    Args:
+        declared: the sandbox and its limits.
+        root: the program's folder, where relative paths begin.
+        what: whose sandbox it is, for messages: `rollout = code`.
+        python: the declared interpreter; None is that of skillc, or of the image.
+        reads: files and folders that a program may read besides its own.
+        hosts: addresses that it may reach.
+
+    Attributes:
+        kind: the sandbox.
+        python: the path of the interpreter in the sandbox.
+
+    Raises:
+        SkillcError: no such sandbox works here, or a file or the interpreter is missing.
+    """
+
+    def __init__(
+        self,
+        declared: DeclaredSandbox,
+        root: Path,
+        *,
+        what: str,
+        python: str | None = None,
+        reads: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+    ) -> None:
+        self.declared = declared
+        self.kind = choose(declared.kind, declared.image, hosts=bool(hosts))
+        self._hosts = tuple(hosts)
+        self.python, self._reads = self._find(root, what, python, reads)
+        # More at once would only take each other's time, which is limited.
+        self._running = asyncio.Semaphore(max(2, os.cpu_count() or 1))
+
+    async def run(self, workspace: Workspace, words: Sequence[str], modules: str) -> CommandResult:
+        """Run a program in a workspace, and return its result.
+
+        Args:
+            workspace: its files.
+            words: its path in the sandbox, or a name on its `PATH`, and its arguments.
+            modules: a path in the sandbox with modules that Python can import; several are separated by `:`.
+
+        Raises:
+            SandboxFailed: the sandbox did not start it.
+        """
+        word = secrets.token_hex(16)
+        policy = Policy(
+            workspace.folder,
+            (*workspace.mounts, *mounts_of(self._reads)),
+            self._hosts,
+            self.declared.limits,
+            self.declared.image,
+        )
+        try:
+            async with self._running:
+                result = await run_in_sandbox(
+                    self.kind,
+                    policy,
+                    ["/bin/sh", "-c", _STARTED, word, *words],
+                    environment=self._environment(workspace, modules),
+                )
+        except OSError as problem:
+            raise SandboxFailed(f"the sandbox `{self.kind}` failed: {problem}") from None
+        first, _, printed = result.stdout.partition(b"\n")
+        if first.decode(errors="replace") != word:
+            said = result.stderr.decode(errors="replace").strip().splitlines()
+            detail = said[-1] if said else f"status {result.status}"
+            raise SandboxFailed(f"the sandbox `{self.kind}` did not start: {detail}")
+        return replace(result, stdout=printed)
+
+    def stopped(self, result: CommandResult) -> str:
+        """Return which limit stopped a program, and its value; empty if none did."""
+        limits, why = self.declared.limits, _STOPPED.get(result.why, "")
+        return why.format(time=limits.time, memory=limits.memory, processes=limits.processes, disk=limits.disk)
+
+    def shown(self, output: bytes, workspace: Workspace, limit: int) -> str:
+        """Return what a program printed within `limit` tokens, without what differs between runs on other machines."""
+        text = output.decode(errors="replace").replace(str(workspace.home), HOME).replace(str(workspace.folder), WORK)
+        return trim(well_formed(_ADDRESS.sub("at 0x...", text).strip("\n")), limit)
+
+    def _environment(self, workspace: Workspace, modules: str) -> dict[str, str]:
+        variables = {
+            "HOME": workspace.seen_home,
+            "LANG": "C.UTF-8",
+            "MPLBACKEND": "Agg",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            # The order of sets is the same in each run.
+            "PYTHONHASHSEED": "0",
+            "PYTHONIOENCODING": "utf-8",
+            "PYTHONPATH": modules,
+        }
+        return variables if self.kind in ENGINES else {"PATH": search_path(self.python), **variables}
+
+    def _find(self, root: Path, what: str, declared: str | None, files: Sequence[str]) -> tuple[str, list[Path]]:
+        """Return the interpreter, and what programs may read besides their own files."""
+        reads = [root / Path(path).expanduser() for path in files]
+        for path in reads:
+            if not path.exists():
+                raise SkillcError(f"{what}: `{path}` does not exist", hint="create it, or change `reads`")
+        if self.kind in ENGINES:
+            return declared or "python3", reads
+        if declared is None:
+            return sys.executable, [*folders_of(sys.executable), *reads]
+        try:
+            python = find_program(declared, root, os.environ, what)
+        except SkillcError as problem:
+            raise SkillcError(problem.message, hint="install it, or change `python`") from None
+        return python, [*folders_of(python), *reads]
