@@ -123,7 +123,7 @@ class CallSizer:
             return sum(map(self._judged, judges(self._plan)), _by_agent(rollout.settings, price))
         turns = _turns(self._plan) + reads.openings
         about = _about_turns(self._plan, turns) + (1 if reads.openings else 0)
-        least = 2 if rollout.kind == "react" else 1
+        least = 2 if rollout.kind == "react" and not rollout.native_calls else 1
         history, most_history = self._history(turns) if rollout.kind not in _WITH_STEPS else _seen(self._plan)
         reasons = rollout.kind in _REASONED or rollout.with_tools is not None
         reply = outputs.mean + _AROUND_REPLY + (_REASONING if reasons else 0)

@@ -81,7 +81,7 @@ def name_problem(section: Section, tools: Collection[str]) -> str | None:
     found: dict[str, str] = {}
     for line in tool_lines(section):
         # An arrow in prose is advice, as any line about something else.
-        if line.name is None or not _NAME.fullmatch(line.tool):
+        if line.name is None or not is_tool_name(line.tool):
             continue
         if tools and line.tool not in tools:
             return f"there is no tool `{line.tool}` to rename, but {listed(sorted(tools), 'and')}"
@@ -90,6 +90,11 @@ def name_problem(section: Section, tools: Collection[str]) -> str | None:
             return problem
         found[line.tool] = line.name
     return None
+
+
+def is_tool_name(name: str) -> bool:
+    """Return whether all large providers accept a name of a tool."""
+    return _NAME.fullmatch(name) is not None
 
 
 def knowing_tools(document: Document, tools: Iterable[str]) -> Document:
@@ -112,7 +117,7 @@ def _problem(tool: str, name: str, given: Mapping[str, str], tools: Collection[s
     """Return why a tool cannot get a name, besides the names that were given to others."""
     if tool in given:
         return f"the tool `{tool}` is renamed twice, to `{given[tool]}` and `{name}`"
-    if not _NAME.fullmatch(name):
+    if not is_tool_name(name):
         if len(name) > _MOST_CHARACTERS:
             return f"the name `{name}` has {len(name)} characters; agents accept at most {_MOST_CHARACTERS}"
         return f"`{name}` is not a name of a tool: use letters, digits, `_` and `-`, and a letter or `_` first"

@@ -11,7 +11,7 @@ from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter
 from skillc.language import rules
 from skillc.language.agents import check_agent
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Unsupported, fields_of
-from skillc.language.commands import check_models
+from skillc.language.commands import check_models, check_native_calls
 from skillc.language.entities import Entities
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
@@ -136,6 +136,7 @@ def _check_version(state: CheckState) -> None:
 def _check_declarations(state: CheckState) -> None:
     rules.check_fields(state.report, state.entities, state.module)
     check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
+    check_native_calls(state.report, state.entities)
     fields = fields_of(state.entities)
     check_what_runs_scripts(state.report, state.entities)
     trained = any(entity.kind == "skill" and rules.is_trained(entity) for entity in state.entities)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.diagnostics.suggest import spelling_hint
-from skillc.language.checked import Amount, Entity, Invocation, Items, Setting
+from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Word
 from skillc.language.types import add_error
 from skillc.syntax.source import Span
 from skillc.text import listed
@@ -104,6 +104,32 @@ def check_models(report: Reporter, models: Iterable[Entity]) -> None:
             add_error(report, "SK623", model, f"no command is configured for `{model.value}`", hint)
         if backend is not None and command is None:
             _check_backend(report, model, backend, provider)
+
+
+_VLLM_FLAGS = ("--enable-auto-tool-choice", "--tool-call-parser")
+
+
+def check_native_calls(report: Reporter, entities: Iterable[Entity]) -> None:
+    """Check that the target of an agent with `tool_calls = native` can be given tools."""
+    known = list(entities)
+    rollout = next((each.settings.get("rollout") for each in known if each.kind == "task"), None)
+    calls = rollout.block.get("tool_calls") if rollout is not None and rollout.value == Word("react") else None
+    target = next((each for each in known if each.kind == "model" and each.name == "target"), None)
+    if calls is None or calls.value != Word("native") or target is None:
+        return
+    serve = target.settings.get("serve")
+    args = serve.block.get("args") if serve is not None else None
+    given = [str(each) for each in args.value.items] if args is not None and isinstance(args.value, Items) else []
+    missing = [flag for flag in _VLLM_FLAGS if not any(each.split("=")[0] == flag for each in given)]
+    if "exec" in target.settings:
+        message = "the target is a command, which cannot call tools by an API"
+        add_error(report, "SK625", calls, message, "write `tool_calls = text`, or give `target` another model")
+    elif serve is not None and missing:
+        message = f"the server of `target` reads no tool calls without {listed(missing, 'and')}"
+        hint = (
+            'add `args = ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]`, with the parser of the model'
+        )
+        add_error(report, "SK625", serve, message, hint)
 
 
 def _check_command_alone(report: Reporter, model: Entity, provider: str | None) -> None:

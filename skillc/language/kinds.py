@@ -114,6 +114,12 @@ _TOOL_LIMITS = (
 _REACT_SETTINGS = (
     _TOOLS,
     SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=10),
+    SettingKind(
+        "tool_calls",
+        (words("text", "native"),),
+        "how the agent calls tools: in fields of its text, or by the tool calls of the provider's API",
+        default="text",
+    ),
     *_TOOL_LIMITS,
 )
 _REACT = Form("word", words=("react",), block=_REACT_SETTINGS)

@@ -11,15 +11,29 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message; the content is a text, or parts in the OpenAI chat format."""
+    """One chat message; the content is a text, or parts in the OpenAI chat format.
+
+    Attributes:
+        tool_calls: of an assistant, in the OpenAI chat format.
+        tool_call_id: the call that a message of the role `tool` answers.
+    """
 
     role: str
     content: str | tuple[dict[str, Any], ...]
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    tool_call_id: str | None = None
 
     def as_sent(self) -> dict[str, Any]:
         """Return the message in the OpenAI chat format."""
         content = self.content if isinstance(self.content, str) else [dict(part) for part in self.content]
-        return {"role": self.role, "content": content}
+        sent: dict[str, Any] = {"role": self.role, "content": content}
+        if self.tool_calls:
+            sent["tool_calls"] = [dict(call) for call in self.tool_calls]
+            # Some providers refuse an empty text beside calls.
+            sent["content"] = content or None
+        if self.tool_call_id is not None:
+            sent["tool_call_id"] = self.tool_call_id
+        return sent
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -15,9 +16,11 @@ from dspy.lm15 import Message as Lm15Message
 from dspy.lm15 import Request, Response, TextPart, response_from_openai_chat
 from dspy.lm15 import Usage as Lm15Usage
 
+from skillc.json_values import as_text
 from skillc.models.backends.litellm import quiet
-from skillc.models.calls import Call, Completion, Message
+from skillc.models.calls import Call, Completion, Message, well_formed
 from skillc.models.client import Client
+from skillc.redaction import redact_value
 
 # DSPy may load litellm, which would download its price list.
 quiet()
@@ -62,9 +65,11 @@ def current_scope() -> CallScope:
 class _Engine:
     """Answers requests with the model of one role; leaves the client open."""
 
-    def __init__(self, client: Client, role: str) -> None:
+    def __init__(self, client: Client, role: str, *, calls_tools: bool = False) -> None:
         self._client = client
         self._role = role
+        # DSPy reads it.
+        self.supports_function_calling = calls_tools
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -116,17 +121,18 @@ class RoleLM(dspy.LM):  # type: ignore[misc]  # dspy has no types
             _ROLLOUT_ID.reset(token)
 
 
-def make_lm(client: Client, role: str) -> RoleLM:
+def make_lm(client: Client, role: str, *, calls_tools: bool = False) -> RoleLM:
     """Return a `dspy.LM` that sends calls of a role through the client; DSPy's own cache and retries are off.
 
+    With `calls_tools`, adapters may send tools to the provider.
     Errors reach the caller inside DSPy's `LMUnexpectedError`; see `failures.find_failure`.
     """
     return RoleLM(
         client.roles[role].plan.model,
         cache=False,
         num_retries=0,
-        engine=RoleEngine(client, role),
-        async_engine=AsyncRoleEngine(client, role),
+        engine=RoleEngine(client, role, calls_tools=calls_tools),
+        async_engine=AsyncRoleEngine(client, role, calls_tools=calls_tools),
     )
 
 
@@ -190,9 +196,8 @@ def _plain_messages(request: Request) -> tuple[Message, ...] | None:
 
 def _message(sent: dict[str, Any], images: Mapping[str, str]) -> Message:
     content = sent.get("content")
-    if not isinstance(content, list):
-        return Message(sent["role"], str(content or ""))
-    return Message(sent["role"], tuple(_part(part, images) for part in content))
+    parts = tuple(_part(part, images) for part in content) if isinstance(content, list) else str(content or "")
+    return Message(sent["role"], parts, tuple(sent.get("tool_calls") or ()), sent.get("tool_call_id"))
 
 
 def _part(part: dict[str, Any], images: Mapping[str, str]) -> dict[str, Any]:
@@ -203,12 +208,36 @@ def _part(part: dict[str, Any], images: Mapping[str, str]) -> dict[str, Any]:
     return {**part, "image_url": {**source, "url": images[source["url"]]}}
 
 
+UNREADABLE = "partial_json"
+"""The only argument of a tool call whose arguments are not a JSON object: their text, as DSPy names it."""
+
+
+def readable_call(call: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """Return a tool call in the OpenAI chat format, with an id, a name, and arguments that are a JSON object."""
+    function = call.get("function")
+    function = function if isinstance(function, Mapping) else {}
+    arguments = function.get("arguments")
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            arguments = json.loads(arguments or "{}", parse_constant=_reject_constant)
+    if not isinstance(arguments, Mapping):
+        arguments = {UNREADABLE: as_text(arguments)} if arguments is not None else {}
+    written = json.dumps(redact_value(dict(arguments), well_formed))
+    called = {"name": str(function.get("name") or "unnamed"), "arguments": written}
+    return {"id": str(call.get("id") or f"call_{index}"), "type": "function", "function": called}
+
+
+def _reject_constant(name: str) -> Any:
+    raise ValueError(f"`{name}` is not JSON")
+
+
 def _response(completion: Completion, current: CallScope) -> Response:
     """Add the completion to the scope and convert it."""
     current.completions.append(completion)
     usage = completion.usage
     if completion.tool_calls:
-        message = {"role": "assistant", "content": completion.text or None, "tool_calls": list(completion.tool_calls)}
+        calls = [readable_call(call, i) for i, call in enumerate(completion.tool_calls)]
+        message = {"role": "assistant", "content": completion.text or None, "tool_calls": calls}
         counts = {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion, "total_tokens": usage.total}
         body = {"choices": [{"message": message, "finish_reason": completion.finish}], "usage": counts}
         return response_from_openai_chat(body, model=completion.model)

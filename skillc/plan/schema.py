@@ -99,6 +99,11 @@ class RolloutPlan(Frozen):
             return {}
         return agent if isinstance(agent, dict) and agent.get("kind") == "react" else None
 
+    @property
+    def native_calls(self) -> bool:
+        """Whether an agent calls tools by the provider's API."""
+        return self.kind == "react" and self.settings.get("tool_calls") == "native"
+
 
 class ExecutorPlan(Frozen):
     """The Ray cluster that rollouts run on; it changes no outcome.

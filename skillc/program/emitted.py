@@ -147,6 +147,7 @@ def _tools(task: TaskPlan, tools: Sequence[Tool]) -> dict[str, Any]:
     functions = {tool.name: tool.function.partition(":") for tool in tools if tool.function}
     return {
         "react": task.rollout.kind == "react",
+        "native": task.rollout.native_calls,
         "turns": settings.get("turns", default_of("task", "rollout", "turns")),
         "characters": settings.get("result", default_of("task", "rollout", "result")) * CHARACTERS_A_TOKEN // 2,
         "texts": {tool.name: _lines(_texts(tool)) for tool in tools},

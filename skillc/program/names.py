@@ -17,6 +17,7 @@ _IN_MODULE = frozenset({"Any", "INSTRUCTIONS", "Literal", "Path", "Program", "Va
 # Fields that a kind of rollout adds to the signature.
 _OF_KIND = {
     "chain_of_thought": frozenset({"reasoning"}),
+    "native": frozenset({"history", "tools", "next_thought", "tool_calls", "termination_reason", "max_iters"}),
     "react": frozenset({"reasoning", "trajectory", "next_thought", "next_tool_name", "next_tool_args", "max_iters"}),
     "environment": frozenset({"trajectory", "next_thought", "next_tool_name", "next_tool_args"}),
 }
@@ -26,7 +27,8 @@ _TAKEN = frozenset({"signature", "new_signature", "demos", "config", "lm", "pred
 
 def field_names(task: TaskPlan) -> dict[str, str]:
     """Return the signature field of each input and output: its name, changed only if it is reserved."""
-    reserved = _reserved() | _OF_KIND.get(task.rollout.kind, frozenset())
+    kind = "native" if task.rollout.native_calls else task.rollout.kind
+    reserved = _reserved() | _OF_KIND.get(kind, frozenset())
     names: dict[str, str] = {}
     used = {field.name for field in (*task.inputs, *task.outputs)}
     for field in (*task.inputs, *task.outputs):

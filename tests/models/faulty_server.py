@@ -153,6 +153,31 @@ def say(
     return step
 
 
+def call_tools(*calls: tuple[str, Any], text: str = "", usage: tuple[int, int] | None = (11, 3)) -> Step:
+    """A reply that calls tools: names with arguments, as JSON where they are no text."""
+
+    async def step(exchange: Exchange) -> None:
+        reply = body_of(exchange.asked, text, "tool_calls", usage)
+        turn = len(exchange.asked.body["messages"])
+        named = [(f"call_{turn}_{i}", name, given) for i, (name, given) in enumerate(calls)]
+        if exchange.asked.anthropic:
+            reply["content"] += [{"type": "tool_use", "id": i, "name": n, "input": given} for i, n, given in named]
+        else:
+            message = reply["choices"][0]["message"]
+            message["content"] = text or None
+            message["tool_calls"] = [
+                {
+                    "id": i,
+                    "type": "function",
+                    "function": {"name": n, "arguments": given if isinstance(given, str) else json.dumps(given)},
+                }
+                for i, n, given in named
+            ]
+        await exchange.whole(200, json.dumps(reply).encode())
+
+    return step
+
+
 def refuse(
     status: int, message: str = "no", *, code: str | None = None, headers: Mapping[str, str] | None = None
 ) -> Step:

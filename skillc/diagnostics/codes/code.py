@@ -95,3 +95,14 @@ def trivia(count: int) -> str:
         text = question if i < len(_QUESTIONS) else f"{question} ({i // len(_QUESTIONS) + 1})"
         lines.append(json.dumps({"question": text, "answer": answer, "topic": topic}) + "\n")
     return "".join(lines)
+
+
+FIND = '''def find(title: str) -> str:
+    """Find a book in the library.
+
+    Args:
+        title: its title, or a part of it.
+    """
+    return title
+'''
+"""A module with one function, for programs with tools."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code, program, trivia
+from skillc.diagnostics.codes.code import FIND, Code, program, trivia
 
 _TARGET = 'model target    = "rulebook/v1"'
 _OPTIMIZER = 'model optimizer = "rulebook/v1"'
@@ -10,6 +10,11 @@ _OPTIMIZER = 'model optimizer = "rulebook/v1"'
 
 def _with(model: str) -> str:
     return program().replace(_TARGET, f"model target = {model}")
+
+
+def _by_native_agent(model: str) -> str:
+    agent = _by_agent('react { tools = [python("library:find")]; tool_calls = native }')
+    return agent.replace(_TARGET, f"model target = {model}")
 
 
 def _by_agent(rollout: str) -> str:
@@ -113,5 +118,17 @@ CODES: tuple[Code, ...] = (
         _with('"exec/tool" { exec = "tool {prompt}" }'),
         files={"trivia.jsonl": trivia(100)},
         found_by="compile",
+    ),
+    Code(
+        625,
+        "model that cannot be given tools",
+        "With `tool_calls = native` the tools of an agent are sent to the provider, and the model's calls come back in "
+        "its API. A command gets a text alone, and vLLM reads calls only with the parser of the model "
+        "(`--enable-auto-tool-choice`, `--tool-call-parser`). With `tool_calls = text`, the default, every model can "
+        "play an agent. What only a provider knows, such as a model without tool calls, is its own error at the first "
+        "call.",
+        _by_native_agent('"exec/tool" { exec = "tool {prompt}" }'),
+        _by_native_agent('"openai/gpt-5.5"'),
+        files={"library.py": FIND},
     ),
 )

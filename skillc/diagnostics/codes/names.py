@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code, program
-
-_FIND = '''def find(title: str) -> str:
-    """Find a book in the library.
-
-    Args:
-        title: its title, or a part of it.
-    """
-    return title
-'''
+from skillc.diagnostics.codes.code import FIND, Code, program
 
 
 def _renaming(line: str) -> str:
@@ -198,7 +189,7 @@ CODES: tuple[Code, ...] = (
         _with_tools('python("library:find")'),
         _with_tools('python("library:find")'),
         files={"library.py": "def find(title):\n    return title\n"},
-        fixed_files={"library.py": _FIND},
+        fixed_files={"library.py": FIND},
     ),
     Code(
         224,
@@ -207,7 +198,7 @@ CODES: tuple[Code, ...] = (
         "two functions with the same name. The tools of MCP servers are compared when a run starts.",
         _with_tools('python("library:find"), python("archive:find")'),
         _with_tools('python("library:find"), python("archive:find_old")'),
-        files={"library.py": _FIND, "archive.py": f"{_FIND}\n\n{_FIND.replace('find', 'find_old')}"},
+        files={"library.py": FIND, "archive.py": f"{FIND}\n\n{FIND.replace('find', 'find_old')}"},
     ),
     Code(
         225,
@@ -218,6 +209,6 @@ CODES: tuple[Code, ...] = (
         "Edits that break the rule are refused before any rollout.",
         _renaming("find -> look up"),
         _renaming("find -> look_up"),
-        files={"library.py": _FIND},
+        files={"library.py": FIND},
     ),
 )

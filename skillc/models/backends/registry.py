@@ -5,6 +5,7 @@ To add a backend, write a file beside this one and add its `Backend` to `BACKEND
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,19 +31,24 @@ class RequestError(ValueError):
 
 async def answer_by_rulebook(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Answer as `rulebook/v1` in the form of a chat model's reply; usage is counted by `skillc.tokens`."""
-    from skillc.models.rulebook import answer
+    from skillc.models.rulebook import answer, answer_with_tools
 
     messages, name = arguments["messages"], str(arguments["model"])
     if name != OFFLINE_MODEL:
         raise RequestError(404, f"unknown model `{name}`; the embedded model is `{OFFLINE_MODEL}`")
     try:
-        text = answer(messages, {**arguments, **(arguments.get("extra_body") or {})})
+        parameters, tools = {**arguments, **(arguments.get("extra_body") or {})}, arguments.get("tools")
+        if tools:
+            message = answer_with_tools(messages, tools, parameters)
+        else:
+            message = {"role": "assistant", "content": answer(messages, parameters)}
     except SkillcError as error:
         raise RequestError(400, str(error)) from None
-    prompt = sum(count_tokens(str(message.get("content") or "")) for message in messages)
+    read = [str(message.get("content") or "") for message in messages] + ([json.dumps(tools)] if tools else [])
+    written = [str(message["content"])] + ([json.dumps(message["tool_calls"])] if tools else [])
     return {
-        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)},
+        "choices": [{"message": message, "finish_reason": "tool_calls" if tools else "stop"}],
+        "usage": {"prompt_tokens": sum(map(count_tokens, read)), "completion_tokens": sum(map(count_tokens, written))},
         "model": OFFLINE_MODEL,
     }
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
 
 from skillc.errors import SkillcError
 from skillc.models.rulebook.judge import answer_judge, is_case
 from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
 from skillc.models.rulebook.target import Messages, answer_target
+from skillc.models.rulebook.tool_calls import call_of, chat_message
+
+
+class Noise(TypedDict):
+    """The share of wrong labels, and the seed by which they are drawn."""
+
+    noise: float
+    seed: int
 
 
 def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -> str:
@@ -30,9 +39,25 @@ def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -
     peer = answer_peer(messages, sample)
     if peer is not None:
         return peer
+    return answer_target(messages, **_noise(options), sample=sample)
+
+
+def answer_with_tools(
+    messages: Messages, tools: Sequence[Mapping[str, Any]], parameters: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the message of an agent that is given tools, in the OpenAI chat format; parameters are as in `answer`.
+
+    Raises:
+        SkillcError: as `answer`.
+    """
+    name, arguments = call_of(messages, tools, **_noise(parameters), sample=parameters.get("sample", 0))
+    return chat_message(name, arguments)
+
+
+def _noise(options: Mapping[str, object]) -> Noise:
     noise, seed = options.get("noise") or 0.0, options.get("seed") or 0
     if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1:
         raise SkillcError(f"`noise` must be a share between 0 and 1, not `{noise}`")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise SkillcError(f"`seed` must be a whole number, not `{seed}`")
-    return answer_target(messages, noise=float(noise), seed=seed, sample=sample)
+    return Noise(noise=float(noise), seed=seed)

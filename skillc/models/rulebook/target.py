@@ -264,8 +264,8 @@ def answer_target(messages: Messages, *, noise: float, seed: int, sample: object
             values[output.name] = _reasoning(skill, normals, form)
             continue
         reserved = [label for other in form.outputs if other is not output for label in other.labels]
-        value = _value(output, skill, inputs, normals, reserved, form)
-        values[output.name] = _perturb(value, output.labels, noise, seed, messages, sample)
+        value = value_of(output, skill, inputs, normals, reserved, form)
+        values[output.name] = perturbed(value, output.labels, noise, seed, messages, sample)
     return write_answer(form, values)
 
 
@@ -279,7 +279,7 @@ def _reasoning(skill: SkillText, inputs: Mapping[str, str], form: PromptFormat) 
     return f"The text has {', '.join(f'`{t.strip()}`' for t in fired(rule, inputs))}, so the answer is {rule.answer}."
 
 
-def _value(
+def value_of(
     output: OutputField,
     skill: SkillText,
     inputs: Mapping[str, str],
@@ -287,6 +287,7 @@ def _value(
     reserved: Sequence[str],
     form: PromptFormat,
 ) -> str:
+    """Return the value of an output that the skill decides, else the prior's."""
     if output.labels:
         rule = deciding_rule(_about(skill, output.name, form), normals, output.labels, reserved)
         if rule is not None:
@@ -399,7 +400,7 @@ def _draw(seed: int, messages: Messages, sample: object, purpose: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / 2**64
 
 
-def _perturb(label: str, labels: Sequence[str], share: float, seed: int, messages: Messages, sample: object) -> str:
+def perturbed(label: str, labels: Sequence[str], share: float, seed: int, messages: Messages, sample: object) -> str:
     """Return the label, or with probability `share` one of the others."""
     others = [other for other in labels if other != label]
     if share <= 0 or not others or _draw(seed, messages, sample, "whether") >= share:

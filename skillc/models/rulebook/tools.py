@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from skillc.models.rulebook.copying import copied_texts, number_of, read_copy_rules
 
@@ -34,7 +35,7 @@ def take_turn(system: str, inputs: Mapping[str, str]) -> dict[str, str]:
     known["result"] = "\n".join(_RESULT.findall(trajectory))
     for found in _TOOL.finditer(system):
         name = found["name"]
-        arguments = _arguments(found["args"], known) if name not in called and name != _FINISH else None
+        arguments = _written(found["args"], known) if name not in called and name != _FINISH else None
         if arguments:
             return dict(zip(TURN, (f"{name} may help.", name, json.dumps(arguments, ensure_ascii=False)), strict=True))
     return dict(zip(TURN, ("No further tool can be called.", _FINISH, "{}"), strict=True))
@@ -45,12 +46,17 @@ def results_of(trajectory: str) -> str:
     return "\n".join(text.strip() for text in _RESULT.findall(trajectory))
 
 
-def _arguments(written: str, inputs: Mapping[str, str]) -> dict[str, object] | None:
-    """Return the arguments that descriptions say how to copy; None if a required one is not found."""
+def _written(written: str, inputs: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the arguments of a tool whose schemas a prompt contains."""
     try:
         schemas = ast.literal_eval(written)
     except (ValueError, SyntaxError):
         return None
+    return copied_arguments(schemas, inputs)
+
+
+def copied_arguments(schemas: Mapping[str, Mapping[str, Any]], inputs: Mapping[str, str]) -> dict[str, object] | None:
+    """Return the arguments that descriptions say how to copy; None if one without a default is not found."""
     values: dict[str, object] = {}
     for name, schema in schemas.items():
         text = str(schema.get("description", "")).rstrip(".").partition(": ")[0]

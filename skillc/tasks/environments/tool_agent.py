@@ -39,7 +39,8 @@ from skillc.tasks.environments.prompts import Form, first_actions, first_kept
 from skillc.tasks.kind import Site, Skill
 from skillc.tasks.opening import Openings
 from skillc.tasks.predict import unreadable
-from skillc.tasks.react import AgentTools, dspy_tool, opening_tool, setting_of
+from skillc.tasks.react import AgentTools, opening_tool, setting_of
+from skillc.tasks.text_calls import dspy_tool
 from skillc.text import counted
 from skillc.tokens import count_tokens
 from skillc.tools.functions import plain_schema
