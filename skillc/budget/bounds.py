@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from skillc.budget.call_sizes import CallSizer, most_edits, reservation
@@ -26,11 +26,15 @@ from skillc.budget.steps import (
     wave_size,
 )
 from skillc.gates.stages import reads_batch
+from skillc.gates.terms import MetricTerm, calls
 from skillc.language.commands import COMMANDS
 from skillc.language.kinds import is_agent
+from skillc.plan.judges import judges_of, reads_judge
+from skillc.plan.models import OPTIMIZER, TARGET, judges
 from skillc.plan.schema import RULEBOOK, ModelPlan, Plan, PricePlan
 
 STAGE = "preflight"
+FLIPS = "flip_rate"
 
 # Providers that are not reached over a network, so that there is nothing to try.
 _HERE = frozenset({RULEBOOK, COMMANDS})
@@ -103,6 +107,7 @@ class Bounds:
         held: the reservation of the largest call of each role, about.
         in_flight: for each role the number of its largest calls that the caps admit at once; None without such a cap.
         prices: dollars per million tokens by role; None if unknown.
+        judged: the part of each judge in the stages, by role.
     """
 
     sizes: Sizes
@@ -115,6 +120,14 @@ class Bounds:
     held: Mapping[str, Spend]
     in_flight: Mapping[str, int | None]
     prices: Mapping[str, PricePlan | None]
+    judged: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
+
+    @property
+    def judges(self) -> Mapping[str, SpendBound]:
+        """The part of each judge in the total, by role."""
+        return {
+            role: sum((stage.bound for stage in stages), SpendBound()) for role, stages in sorted(self.judged.items())
+        }
 
     @property
     def total(self) -> SpendBound:
@@ -133,10 +146,17 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
     """
     known = {role: _price(plan, role, prices) for role in plan.models}
     steps = steps_of(plan, sizes.train)
-    counter = _Counter(plan, sizes, CallSizer(plan, sizes, known, steps).all())
+    sizer = CallSizer(plan, sizes, known, steps)
+    counter = _Counter(plan, sizes, sizer.all())
     expected = counter.affordable(steps)
     tried = preflight_stage(tried_models(plan), known)
-    held = {role: reservation(plan, role, counter.largest(role), known[role]) for role in plan.models}
+    by_judge = {role: sizer.of_judge(role) for role in judges(plan)}
+    largest = {role: counter.largest(role) for role in plan.models}
+    for role, each in by_judge.items():
+        if role not in (TARGET, OPTIMIZER):
+            most = each.rollout.most
+            largest[role] = Spend(1, most.prompt // max(1, most.calls), most.reply // max(1, most.calls))
+    held = {role: reservation(plan, role, largest[role], known[role]) for role in plan.models}
     return Bounds(
         sizes=sizes,
         steps=steps,
@@ -148,6 +168,7 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
         held=held,
         in_flight={role: _in_flight(plan, spend) for role, spend in held.items()},
         prices=known,
+        judged={role: _Counter(plan, sizes, each).stages(steps, expected) for role, each in by_judge.items()},
     )
 
 
@@ -253,6 +274,8 @@ class _Counter:
         drafts = optimize.drafts + 1 if optimize.drafts else 0
         found = [
             Stage("baseline", "target", each.first.times(*[self._validation] * 3)),
+            self._second_measurement(),
+            Stage("reference", "target", each.first.times(0, *self._referred(expected))),
             Stage("rollout", "target", each.rollout.times(0, *self._rolled_out(steps, expected))),
             Stage("draft", "optimizer", each.draft.times(0, drafting * drafts, again * drafts)),
             Stage(
@@ -285,6 +308,26 @@ class _Counter:
         }
         found = [replace(s, bound=replace(s.bound, least=known.get(s.name, s.bound.least))) for s in found]
         return tuple(stage for stage in found if stage.bound.most.calls)
+
+    def _second_measurement(self) -> Stage:
+        """The initial skill judged again, or rolled out again, for `flip_rate`; what fails is tried three times."""
+        read = {
+            call.arguments[0] for each in self._plan.requires for call in calls(each.term) if call.function == FLIPS
+        }
+        wanted = [metric for metric in self._plan.metrics if MetricTerm(metric.name) in read]
+        size, found = self._sizes.validation, SpendBound()
+        if any(reads_judge(self._plan, metric) for metric in wanted):
+            found += self._each.judged.times(size, size, 3 * size)
+        if not all(reads_judge(self._plan, metric) for metric in wanted):
+            found += self._each.first.times(size, size, size)
+        return Stage("second measurement", "target", found)
+
+    def _referred(self, expected: int) -> tuple[int, int]:
+        """Rollouts of the initial skill on training examples that judges compare others with, about and at most."""
+        if not any(judge.against == "initial" for judge in judges_of(self._plan)):
+            return 0, 0
+        train = self._sizes.train
+        return max(0, min(self._seen(expected), train) - self._batch), train * self._optimize.samples
 
     def _always_read(self) -> SpendBound:
         """The compiled skill on validation and test as if it were always read, if it is opened on demand."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from skillc.budget.judging import judged
 from skillc.budget.spend import CallSizes, CompanySize, Sizes, Spend, SpendBound, one_call
 from skillc.budget.steps import (
     DESCRIBED,
@@ -25,7 +26,7 @@ from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
 from skillc.language.kinds import ENVIRONMENT_DEFAULTS, REACT_DEFAULTS, default_of, is_agent
 from skillc.plan.initial import initial_document, task_text
-from skillc.plan.models import judges, simulated_users
+from skillc.plan.models import simulated_users
 from skillc.plan.schema import Plan, PricePlan
 from skillc.tokens import A_HEADING, LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT, count_tokens
 
@@ -89,7 +90,7 @@ class CallSizer:
         low, _, _ = self._skill
         return CallSizes(
             rollout=self.rollout(reads),
-            first=self.rollout(_reads(self._plan, company, low, low, low)),
+            first=self.rollout(_reads(self._plan, company, low, low, low), initial=True),
             always_read=self.rollout(_beside(self._plan, company, *self._skill)),
             bare=self.rollout(_beside(self._plan, company, *[count_tokens(task_text(self._plan.task))] * 3)),
             reflect=self._asked(optimize.minibatch, *self._looked_up(), reply=edits * _AN_EDIT + 40),
@@ -103,6 +104,7 @@ class CallSizer:
             meta_skill=self._asked(0, min(epoch * _A_DECISION, DECISIONS_LIMIT), DECISIONS_LIMIT, reply=300),
             tidy=self._asked(0, reply=sum(self._limits("trainable"))),
             propose=self._proposed(),
+            judged=self._judged(initial=True),
         )
 
     def _proposed(self) -> SpendBound:
@@ -114,13 +116,16 @@ class CallSizer:
         reply = sum(limits) if optimize.method == "one_shot" else max(limits, default=0)
         return self._asked(min(shown, self._sizes.train), 0, noted, reply=reply // 2)
 
-    def rollout(self, reads: TargetReads) -> SpendBound:
-        """A rollout with the judges of its metrics, and a further call for each skill that the target opens."""
+    def rollout(self, reads: TargetReads, *, initial: bool = False) -> SpendBound:
+        """A rollout with the judges of its metrics, and a further call for each skill that the target opens.
+
+        The `initial` skill is not compared with itself.
+        """
         low, middle, high = reads.low, reads.middle, reads.high
         inputs, outputs, model = self._sizes.inputs, self._sizes.outputs, self._plan.models["target"]
         rollout, price = self._plan.task.rollout, self._prices.get("target")
         if is_agent(rollout.kind):
-            return sum(map(self._judged, judges(self._plan)), _by_agent(rollout.settings, price))
+            return _by_agent(rollout.settings, price) + self._judged(initial)
         turns = _turns(self._plan) + reads.openings
         about = _about_turns(self._plan, turns) + (1 if reads.openings else 0)
         least = 2 if rollout.kind == "react" and not rollout.native_calls else 1
@@ -135,9 +140,7 @@ class CallSizer:
         ).times(least, min(max(about, least), turns), turns)
         for role in simulated_users(self._plan):
             answered += self._talked(role, _environment(self._plan, "turns"))
-        for role in judges(self._plan):
-            answered += self._judged(role)
-        return answered
+        return answered + self._judged(initial)
 
     def arm(self, skill: Document | None) -> SpendBound:
         """A rollout with a skill as it is, None for no skill."""
@@ -164,12 +167,14 @@ class CallSizer:
         most = one_call(_A_VERDICT + self._sizes.inputs.most + heard, longest, price)
         return SpendBound(about, about, most).times(0, 1 + turns // 2, 2 * (1 + turns))
 
-    def _judged(self, role: str) -> SpendBound:
-        sizes, price, longest = self._sizes, self._prices.get(role), self._plan.models["target"].max_reply
-        about = one_call(_A_VERDICT + sizes.inputs.mean + sizes.outputs.mean, _A_VERDICT, price)
-        model = self._plan.models.get(role)
-        most = one_call(_A_VERDICT * 4 + sizes.inputs.most + longest, model.max_reply if model else _A_VERDICT, price)
-        return SpendBound(about, about, most)
+    def _judged(self, initial: bool = False) -> SpendBound:
+        return judged(self._plan, self._sizes, self._prices, initial=initial)
+
+    def of_judge(self, role: str) -> CallSizes:
+        """The part of a judge's role in each kind of call; nothing in questions to the optimizer."""
+        each = judged(self._plan, self._sizes, self._prices, role=role)
+        first, none = judged(self._plan, self._sizes, self._prices, role=role, initial=True), SpendBound()
+        return CallSizes(each, first, each, each, none, none, none, none, none, none, none, none, none, judged=first)
 
     def _asked(self, trajectories: int, extra: int = 0, most_extra: int = 0, *, reply: int) -> SpendBound:
         """A question to the optimizer about some trajectories, with the skill and the rejected edits."""

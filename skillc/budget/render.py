@@ -77,6 +77,7 @@ def as_json(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> dic
             for stage in bounds.stages
         ],
         "total": _spends(total),
+        **({"judges": {role: _spends(bound) for role, bound in bounds.judges.items()}} if bounds.judged else {}),
         "notes": list[JsonValue](_notes(plan, found)),
     }
 
@@ -304,6 +305,8 @@ def _budget(plan: Plan, bounds: Bounds) -> list[Cells]:
         "calls": budget.calls and f"{budget.calls:,}",
         "tokens": budget.tokens and units.tokens(budget.tokens),
         "cost": budget.cost is not None and units.dollars(budget.cost),
+        "judge_calls": budget.judge_calls and f"{budget.judge_calls:,} of judges",
+        "judge_cost": budget.judge_cost is not None and f"{units.dollars(budget.judge_cost)} for judges",
         "time": budget.time is not None and format_duration(budget.time),
         "patience": budget.patience and f"{budget.patience:,} steps",
         "min_gain": budget.min_gain and format_quantity(budget.min_gain, ""),
@@ -318,6 +321,8 @@ def _bounds(plan: Plan, bounds: Bounds) -> list[Cells]:
     for stage in bounds.stages:
         rows.append((stage.name, *_figures(stage.bound, known=not (bounds.open_ended and stage.each_step))))
     rows.append(("all", *_figures(bounds.total, known=not bounds.open_ended)))
+    for role, bound in bounds.judges.items():
+        rows.append((f"judge {role}", *_figures(bound, known=not bounds.open_ended)))
     formats = {"calls": lambda value: f"{int(value):,}", "tokens": units.tokens, "cost": units.dollars}
     if any(getattr(plan.budget, name) is not None for name in formats):
         cells: list[str] = []

@@ -81,7 +81,8 @@ class Stage:
     @property
     def each_step(self) -> bool:
         """Whether it grows with the number of steps."""
-        return self.name not in ("preflight", "baseline", "final test", "no skill", "always read")
+        once = ("preflight", "baseline", "second measurement", "reference", "final test", "no skill", "always read")
+        return self.name not in once
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +201,7 @@ class CallSizes:
         always_read: one under some skill of the run that the target always reads.
         bare: one without any skill.
         propose: a question of a peer's method for a whole new text.
+        judged: the judges of a rollout of the initial skill alone.
     """
 
     rollout: SpendBound
@@ -215,3 +217,4 @@ class CallSizes:
     meta_skill: SpendBound
     tidy: SpendBound
     propose: SpendBound
+    judged: SpendBound = SpendBound()

@@ -154,6 +154,13 @@ def _of_condition(measure: Callable[..., Interval]) -> _Evaluator:
     return evaluator
 
 
+def _flip_rate(call: CallTerm, evidence: Evidence) -> Interval:
+    """How often a second measurement differs, which only a `require` waits for."""
+    (metric,) = call.arguments
+    assert isinstance(metric, MetricTerm)
+    return evidence.flips.get(metric.name, UNIT)
+
+
 def _of_claim(measure: Callable[..., Interval]) -> _Evaluator:
     """The evaluator of a function that tests a claim, that one mean is above another."""
 
@@ -197,6 +204,7 @@ EVALUATORS: Mapping[str, _Evaluator] = MappingProxyType(
         "tokens": _of_skill(lambda evidence, state: _exactly(evidence.texts.tokens.get(state), POSITIVE)),
         "overlap": _of_skill(lambda evidence, state: _exactly(evidence.texts.overlap.get(state), UNIT)),
         "cost": _of_skill(lambda evidence, state: evidence.validation.cost(state)),
+        "flip_rate": _flip_rate,
     }
 )
 """Evaluators by function of `gates/functions.py`; a function without one is checked, but this version cannot run it."""

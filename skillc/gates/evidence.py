@@ -258,6 +258,7 @@ class Evidence:
         batch: the training batch; without examples, comparisons that read it do not apply.
         planned: the most decisions that the run may take.
         seed: of the plan.
+        flips: by metric, the share of examples on which a second measurement differs.
     """
 
     validation: SplitEvidence
@@ -265,6 +266,7 @@ class Evidence:
     texts: TextEvidence
     planned: int = 1
     seed: int = 0
+    flips: Mapping[str, Interval] = field(default_factory=dict)
     _paired: dict[tuple[SkillState, SkillState, str], Confidence] = field(
         default_factory=dict, repr=False, compare=False
     )

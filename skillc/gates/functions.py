@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamp, maximum, minimum
-from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
+from skillc.gates.terms import CallTerm, Constant, ListTerm, Operation, Term, WordTerm
 
 _THIS = "0.1"
 
@@ -353,7 +353,12 @@ _RUN = (
         *(_METRIC, _CONDITION),
         about_candidate=True,
     ),
-    _run("flip_rate", "the share of examples on which a second measurement differs", _METRIC, since="0.5"),
+    _run(
+        "flip_rate",
+        "the share of validation examples on which a second measurement of the initial skill differs: a metric that "
+        "reads a judge is judged again, any other is rolled out again",
+        _METRIC,
+    ),
 )
 
 
@@ -380,6 +385,13 @@ def is_claim_test(call: CallTerm) -> bool:
     """Whether a call tests a claim, that one mean is higher than another."""
     builtin = RUN_FUNCTIONS.get(call.function)
     return builtin is not None and any(parameter.takes == "claim" for parameter in builtin.parameters)
+
+
+def judge_roles(call: CallTerm) -> tuple[str, ...]:
+    """The roles that a call of `judge` asks: its model, or those of its panel."""
+    model, panel = call.option("model"), call.option("panel")
+    asked = panel.items if isinstance(panel, ListTerm) else (model,)
+    return tuple(each.word if isinstance(each, WordTerm) else getattr(each, "name", "judge") for each in asked)
 
 
 def is_on_batch(call: CallTerm) -> bool:

@@ -79,6 +79,29 @@ def unaffordable_runs(facts: PlanFacts) -> Iterator[Diagnostic]:
             yield warning("SK551", at, message, hint)
 
 
+@rule(PlanFacts)
+def unaffordable_judges(facts: PlanFacts) -> Iterator[Diagnostic]:
+    """Caps on judges below what the baseline takes of them (an error), or below the estimate of a whole run."""
+    judged, budget = facts.bounds.judged, facts.plan.budget
+    baseline = sum(
+        (stage.bound.least for each in judged.values() for stage in each if stage.name == "baseline"), Spend()
+    )
+    whole = sum((bound.estimate for bound in facts.bounds.judges.values()), Spend())
+    for name, measure in (("judge_calls", "calls"), ("judge_cost", "cost")):
+        cap = getattr(budget, name)
+        if cap is None or getattr(whole, measure) is None:
+            continue
+        at, allowed = facts.at("budget", None, name), _format(measure, cap)
+        least, estimate = getattr(baseline, measure), getattr(whole, measure)
+        if least > cap:
+            message = f"the budget allows judges {allowed}, and the baseline alone takes {_format(measure, least)}"
+            yield error("SK501", at, message, f"write `judge_{_setting(measure, estimate)}` or more")
+        elif estimate > cap:
+            about = _format(measure, estimate)
+            message = f"the judges of a whole run take about {about}, and the budget ends it at {allowed}"
+            yield warning("SK551", at, message, f"write `judge_{_setting(measure, estimate)}`")
+
+
 def _sum(least: Least, measure: str) -> str:
     """The least as a sum: `baseline 80 + 3 decisions x (...) + final test 2 x 160 = 766 calls`."""
 

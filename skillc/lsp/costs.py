@@ -19,6 +19,7 @@ from skillc.gates import units
 from skillc.language.forms import SettingKind
 from skillc.language.links import Symbol
 from skillc.lsp.workspace import Analysis, Stamp
+from skillc.plan.models import OPTIMIZER, TARGET
 from skillc.text import counted, listed
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ TABLE_HEADING = "estimated cost of a compile:"
 _KEPT = 16
 _FILES = ("source", "train", "validation", "test")
 _MEASURING = (
-    *("baseline", "rollout", "screen", "gate", "slow update", "tidy", "search", "final test", "no skill"),
-    "always read",
+    *("baseline", "second measurement", "reference", "rollout", "screen", "gate", "slow update", "tidy", "search"),
+    *("final test", "no skill", "always read"),
 )
 
 
@@ -153,6 +154,8 @@ def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
 def _of_role(costs: Costs, role: str) -> tuple[tuple[Stage, ...], str | None]:
     if role not in costs.plan.models:
         return (), None
+    if role in costs.bounds.judged and role not in (TARGET, OPTIMIZER):
+        return costs.bounds.judged[role], "calls of this judge"
     stages = tuple(stage for stage in costs.bounds.stages if stage.role == role)
     both = [stage.name for stage in costs.bounds.stages if stage.role in ("both", "all")]
     besides = f", without its part of {listed(both, 'and')}" if both else ""

@@ -365,6 +365,8 @@ class ClosingReserve:
         self._baseline = estimates.get(_BASELINE, Spend())
         held = [spend for role, spend in bounds.held.items() if role != "optimizer"]
         self._held = max(held, key=lambda spend: spend.tokens, default=Spend())
+        judged = (stage.bound.estimate for stages in bounds.judged.values() for stage in stages if stage.name == _TEST)
+        self._judged = sum(judged, Spend())
 
     def set_aside(self) -> None:
         """Set the reserve aside; call it after the baseline."""
@@ -385,6 +387,8 @@ class ClosingReserve:
             calls=math.ceil(self._test.calls * _excess(taken.calls, min(calls, expected))),
             tokens=math.ceil(tokens) + self._held.tokens,
             cost=math.ceil(_nano(self._test) * _excess(taken.cost, _nano(self._baseline) * share) + _nano(self._held)),
+            judge_calls=self._judged.calls,
+            judge_cost=math.ceil(_nano(self._judged) + _nano(self._held)) if self._judged.calls else 0,
         )
 
 

@@ -214,6 +214,59 @@ class Rollouts:
             self._observer.advance()
         return known
 
+    async def judge_again(
+        self,
+        skill: Document | None,
+        examples: Sequence[Example],
+        *,
+        stage: str,
+        sample: int = 0,
+        repeat: int = 1,
+        attempts: int = 1,
+    ) -> list[Outcome | None]:
+        """Return the outcomes of known rollouts whose judges are asked anew, None for an example without a rollout.
+
+        The outcomes of `measure` stay as they are.
+
+        Args:
+            skill: of the rollouts.
+            examples: of the rollouts.
+            stage: for the ledger.
+            sample: of the rollouts.
+            repeat: number of the judgement, from 1: another number is judged apart.
+            attempts: how often a judge that fails is asked.
+
+        Raises:
+            PermanentFailure, BudgetReached, MetricError: as `measure`.
+        """
+        key, read = self._key(skill)
+        text_hash = read.digest(self._plan.skill.load) if read is not None else None
+        wave = self._record.wave()
+
+        async def run(example: Example) -> Outcome | None:
+            known = self.known(skill, example, sample)
+            if known is None or not (known.measured or known.failure):
+                return None
+            found = known
+            for attempt in range(attempts):
+
+                async def work(attempt: int = attempt) -> tuple[Value, bool]:
+                    index = (sample, attempt, repeat)
+                    again = await self._measured(key, example, Rollout(known.trajectory), index, stage)
+                    return again.to_json(), again.measured
+
+                found = Outcome.from_json(
+                    await wave.once(["judged", text_hash, example.id, sample, repeat, attempt], work)
+                )
+                if found.measured:
+                    break
+            self._observer.advance()
+            return found
+
+        outcomes = await gather([run(example) for example in examples])
+        wave.close()
+        return outcomes
+
     async def _measure_initial(self, key: str, examples: Sequence[Example], *, stage: str, sample: int) -> None:
         """Run the initial skill on examples first, if a judge compares with it; what has a rollout is not repeated."""
         if self._initial is None or key == self._key(self._initial)[0]:
@@ -228,7 +281,7 @@ class Rollouts:
         return known.trajectory if known is not None and (known.measured or known.failure) else None
 
     async def _measured(
-        self, key: str, example: Example, rollout: Rollout, sample: tuple[int, int], stage: str
+        self, key: str, example: Example, rollout: Rollout, sample: tuple[int, ...], stage: str
     ) -> Outcome:
         """Measure a rollout after its judges were asked; `sample` is that of the rollout, and its attempt."""
         if rollout.failure is not None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, cast
 
+from skillc.gates.functions import judge_roles
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm, TextConstant, WordTerm, calls, walk
 from skillc.language.checked import Entity, Items, Word, amount_of
 from skillc.language.rubrics import RubricProblem, read_rubric
-from skillc.plan.models import judge_roles
 from skillc.plan.schema import CriterionPlan, MetricPlan, Plan, RubricPlan
 
 Reference = Literal["gold", "initial"]

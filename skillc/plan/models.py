@@ -9,7 +9,8 @@ from pydantic import JsonValue
 
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.gates.terms import CallTerm, ListTerm, WordTerm, calls
+from skillc.gates.functions import judge_roles
+from skillc.gates.terms import calls
 from skillc.language.checked import Entity, Invocation, Items, Setting, Value, amount_of
 from skillc.language.commands import json_path, split_command
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
@@ -128,13 +129,6 @@ def judges(plan: Plan) -> Iterator[str]:
     for call in dict.fromkeys(each for metric in plan.metrics for each in calls(metric.term)):
         if call.function == "judge":
             yield from judge_roles(call)
-
-
-def judge_roles(call: CallTerm) -> tuple[str, ...]:
-    """The roles that a call of `judge` asks: its model, or those of its panel."""
-    model, panel = call.option("model"), call.option("panel")
-    asked = panel.items if isinstance(panel, ListTerm) else (model,)
-    return tuple(each.word if isinstance(each, WordTerm) else getattr(each, "name", "judge") for each in asked)
 
 
 OFFLINE_MODEL = f"{RULEBOOK}/v1"

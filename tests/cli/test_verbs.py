@@ -82,9 +82,9 @@ def test_new_writes_a_program_that_compiles(shop):
 @pytest.mark.parametrize(
     ("old", "new", "what"),
     [
-        ("gate ", "require steady = flip_rate(correct) <= 5%\ngate ", "`flip_rate`"),
+        ("gate ", "gate quick = latency(candidate) <= 1.1 * latency(incumbent)\ngate ", "`latency`"),
     ],
-    ids=["flip_rate"],
+    ids=["latency"],
 )
 def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
     assert old in PROGRAM
@@ -94,15 +94,15 @@ def test_every_verb_says_what_comes_with_a_later_version(shop, old, new, what):
         assert done.returncode == status, done.stdout + done.stderr
         said = done.stdout + done.stderr
         assert said.count("error[SK605]") == 1, said
-        assert f"{what} needs skillc 0.5; this version can't compile it" in said
+        assert f"{what} needs skillc 0.3; this version can't compile it" in said
 
 
 def test_a_library_for_a_later_version_is_clean(shop):
-    library = "language 1\ngate steady(m: metric) = flip_rate(m) <= 5%\n"
+    library = "language 1\ngate quick(most: number) = latency(candidate) <= most * latency(incumbent)\n"
     (shop / "house.skill").write_text(library)
     done = skillc("check", "house.skill", folder=shop)
     assert (done.returncode, "SK605" in done.stdout) == (0, False)
-    using = PROGRAM.replace("gate ", "require steady = house.steady(correct)\ngate ", 1)
+    using = PROGRAM.replace("gate ", "gate quick = house.quick(1.1)\ngate ", 1)
     using = using.replace("language 1\n", 'language 1\nuse "./house.skill" as house\n')
     (shop / "using.skill").write_text(using)
     done = skillc("check", "using.skill", "--format", "concise", folder=shop)

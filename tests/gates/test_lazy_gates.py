@@ -213,6 +213,6 @@ def test_a_gate_on_cost_is_decided_early_and_never_without_a_price():
 
 
 def test_a_function_of_a_later_version_is_a_message():
-    gate = Operation("<", (CallTerm("flip_rate", (MetricTerm("m"),)), Constant(Fraction(2))))
-    with pytest.raises(SkillcError, match="cannot measure `flip_rate`"):
+    gate = Operation("<", (CallTerm("latency", (StateTerm("candidate"),)), Constant(Fraction(2))))
+    with pytest.raises(SkillcError, match="cannot measure `latency`"):
         decide(gate, evidence([example(0, [0])], 1, {}, set()))

@@ -57,7 +57,7 @@ CASES = {
     "gates.cheap": ("1.2", world(20, cost=(12, 10)), world(20, cost=(13, 10))),
     "gates.cures": ("score", world(21), world(19)),
 }
-# Decided by a second measurement, which comes with judges.
+# Decided by a second measurement of the initial skill, in a `require`.
 LATER = {"judging.steady": ("helpful, most = 10%", "flip_rate(helpful) <= 10%")}
 
 

@@ -181,7 +181,7 @@ def test_judges_and_turns_are_counted_with_each_rollout():
     goal = plan().metrics[0].model_copy(update={"term": judged})
     models = {**plan().models, "referee": ModelPlan(role="referee", model="a/b")}
     found = bounds(plan(metrics=(goal,), models=models), SIZES, PRICES)
-    assert calls(found, "baseline") == (160, 160, 160)
+    assert calls(found, "baseline") == (160, 160, 240)
     rollout = plan().task.rollout.model_copy(update={"kind": "code", "settings": {"rounds": 5}})
     found = bounds(plan(task={"rollout": rollout}), SIZES, PRICES)
     assert calls(found, "baseline") == (80, 80 * 3, 80 * 6)

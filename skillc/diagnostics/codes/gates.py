@@ -307,10 +307,10 @@ _PLAN = (
     _planned(
         605,
         "feature of a later version",
-        "The language is complete, but this skillc does not support all of it yet: `flip_rate` is missing. Such a "
+        "The language is complete, but this skillc does not support all of it yet: `latency` is missing. Such a "
         "program can be checked, but not planned or compiled; the message names the version that can. In a library it "
         "is reported at its first use.",
-        program(_SMALL) + "require steady = flip_rate(correct) <= 5%\n",
+        program(_SMALL) + "gate quick = latency(candidate) <= 1.1 * latency(incumbent)\n",
         program(_SMALL),
         found_by="check",
     ),

@@ -21,6 +21,14 @@ def _by_agent(rollout: str) -> str:
     return program().replace("output answer: text", f"output answer: text; rollout = {rollout}")
 
 
+def _judged_by(judge: str, *, optimizer: str = '"rulebook/v1"') -> str:
+    judged = f'model referee = {judge}\nmetric good = judge(answer, "Is it polite?", model = referee)'
+    models = program(judged, gate="candidate.good >= incumbent.good").replace(_TARGET, f"model target = {_TRAINED}")
+    return models.replace(_OPTIMIZER, f"model optimizer = {optimizer}")
+
+
+_TRAINED = '"openai/gpt-5.5-mini"'
+
 CODES: tuple[Code, ...] = (
     Code(
         601,
@@ -50,6 +58,22 @@ CODES: tuple[Code, ...] = (
         "A note: models besides `target` and `optimizer` are judges or simulated users, and nothing asks this one.",
         program('model referee = "rulebook/v1"'),
         program(),
+    ),
+    Code(
+        606,
+        "judge of the target's family",
+        "Models prefer answers like their own, so a judge of the target's family is lenient with it, and with what "
+        "makes an answer look like its own. `skillc judge check` measures that. Ask a model of another maker, or a "
+        "panel.",
+        _judged_by('"openai/gpt-5.5"'),
+        _judged_by('"anthropic/claude-opus-5"'),
+    ),
+    Code(
+        607,
+        "the optimizer as a judge",
+        "A note: a model that proposes the rules and judges their effect may reward its own style. Ask another model.",
+        _judged_by('"anthropic/claude-opus-5"', optimizer='"anthropic/claude-opus-5"'),
+        _judged_by('"google/gemini-3-pro"', optimizer='"anthropic/claude-opus-5"'),
     ),
     Code(
         634,

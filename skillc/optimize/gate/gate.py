@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -16,9 +16,10 @@ from skillc.gates.evaluate import decide, decide_all
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
-from skillc.gates.terms import SkillState, StateTerm, calls
+from skillc.gates.terms import MetricTerm, SkillState, StateTerm, calls
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import Flips
+from skillc.optimize.gate.flips import measure_flips
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import MICRO, Cell, Example
 from skillc.plan.schema import FieldPlan, TaskPlan
@@ -142,19 +143,30 @@ def is_hopeless(engine: Engine, state: SearchState) -> bool:
     return decide_all(gates, found).truth is Truth.FALSE
 
 
-def check_requires(engine: Engine, state: SearchState) -> None:
-    """Check each `require` on the baseline.
+async def check_requires(engine: Engine, state: SearchState) -> None:
+    """Check each `require` on the baseline, and on a second measurement if one reads `flip_rate`.
 
     Raises:
         SkillcError: one does not hold.
+        PermanentFailure, BudgetReached, MetricError: from models and metrics.
     """
     if not engine.plan.requires:
         return
     known = skills_by_name(state, state.initial)
+    flips = await measure_flips(engine, state.initial)
     found = evidence(engine, known, (), text_evidence(engine, known, Fraction(0)))
+    found = replace(found, flips={name: each.rate for name, each in flips.items()})
     for require in engine.plan.requires:
         if decide(require.term, found) is not Truth.TRUE:
-            raise SkillcError(f"`require {require.name}` does not hold for the initial skill: {require.text}")
+            message = f"`require {require.name}` does not hold for the initial skill: {require.text}"
+            read = [call.arguments[0] for call in calls(require.term) if call.function == "flip_rate"]
+            told = [
+                f"`{each.name}` differs on {flips[each.name].differing} of {flips[each.name].measured} examples"
+                for each in read
+                if isinstance(each, MetricTerm)
+            ]
+            hint = "ask a panel of judges, or write clearer levels; `temperature = 0` alone is no remedy"
+            raise SkillcError("; ".join([message, *told]), hint=hint if told else None)
 
 
 def goal_of(engine: Engine, skill: Document) -> Interval:

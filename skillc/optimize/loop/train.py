@@ -80,7 +80,7 @@ async def train(engine: Engine, initial: Document, *, begun: SearchState | None 
     state = first_state(engine, initial)
     if begun is not None:
         state = replace(state, initial=begun.initial, decisions=begun.decisions, accepted=begun.accepted)
-    check_requires(engine, state)
+    await check_requires(engine, state)
     engine.reserve.set_aside()
     if engine.plan.optimize.speculate and engine.plan.optimize.accept == "gates":
         engine = replace(engine, ahead=Prefetcher(engine.rollouts, engine.admits))

@@ -66,7 +66,7 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
     improve = _method_named(engine.plan.optimize.method)
     engine, quarantined = await baseline(engine, initial)
     state = first_state(engine, initial)
-    check_requires(engine, state)
+    await check_requires(engine, state)
     engine.reserve.set_aside()
     if is_hopeless(engine, state):
         return TrainResult(state, engine, "perfect", quarantined)

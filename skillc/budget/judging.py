@@ -1,0 +1,71 @@
+"""The size of the judges' calls for one rollout: at least, about, at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from skillc.budget.spend import Sizes, Spend, SpendBound, one_call
+from skillc.plan.judges import JudgePlan, judges_of
+from skillc.plan.schema import Plan, PricePlan, RubricPlan
+from skillc.tokens import count_tokens
+
+# Tokens around a prompt's own content, as measured on the templates; of a reason; around a verdict; of a second
+# question with the problem of the first reply.
+_AROUND, _A_REASON, _AROUND_VERDICT, _ASKED_AGAIN = 420, 50, 30, 60
+_A_LEVEL = 4
+_A_STEP = 150
+
+
+def judged(
+    plan: Plan,
+    sizes: Sizes,
+    prices: Mapping[str, PricePlan | None],
+    *,
+    role: str | None = None,
+    initial: bool = False,
+) -> SpendBound:
+    """The calls of all judges for one rollout, or of those with a role.
+
+    Args:
+        plan: the program.
+        sizes: of the data.
+        prices: by role.
+        role: of the judges; None for all.
+        initial: whether the rollout is the initial skill's, which is not compared with itself.
+    """
+    found = SpendBound()
+    for judge in judges_of(plan):
+        if initial and judge.against == "initial":
+            continue
+        for asked in judge.roles:
+            if role in (None, asked):
+                found += _one(plan, judge, sizes, asked, prices.get(asked))
+    return found
+
+
+def _one(plan: Plan, judge: JudgePlan, sizes: Sizes, role: str, price: PricePlan | None) -> SpendBound:
+    """One judge on one rollout: a call, two for a comparison; each reply may be asked for once more.
+
+    Equal answers are compared without a call.
+    """
+    model, optimize = plan.models.get(role), plan.optimize
+    longest, reply = plan.models["target"].max_reply, model.max_reply if model is not None else _A_REASON
+    pair, steps = judge.against is not None, "trajectory" in judge.rubric.sees
+    shown = 1 + pair + ("gold" in judge.rubric.sees)
+    prompt = _AROUND + _tokens(judge.rubric) + sizes.inputs.mean + shown * sizes.outputs.mean
+    about = one_call(prompt + steps * min(_A_STEP, optimize.trajectory_limit), _verdict(judge, reply), price)
+    largest = _AROUND + _tokens(judge.rubric) + sizes.inputs.most + longest + steps * optimize.trajectory_limit
+    largest += (shown - 1) * max(longest, sizes.outputs.most) + reply + _ASKED_AGAIN
+    calls = 2 if pair else 1
+    return SpendBound(Spend() if pair else about, about, one_call(largest, reply, price)).times(calls, calls, 2 * calls)
+
+
+def _tokens(rubric: RubricPlan) -> int:
+    return sum(
+        count_tokens(each.question) + sum(count_tokens(meaning) + _A_LEVEL for _, meaning in each.levels)
+        for each in rubric.criteria
+    )
+
+
+def _verdict(judge: JudgePlan, longest: int) -> int:
+    return min(_AROUND_VERDICT + _A_REASON * len(judge.rubric.criteria), longest)
