@@ -104,17 +104,17 @@ $(AGENTS)/installed: tests_agents/package.json tests_agents/hermes.txt
 	@$(AGENTS)/hermes/bin/python -m pip install -qq --disable-pip-version-check --requirement tests_agents/hermes.txt
 	@touch $@
 
-# Attacks from inside real containers, and agents in them, with each engine that works here. The image is made by
-# debootstrap, which needs root; SKILLC_TEST_IMAGE names another one with Python.
-SKILLC_TEST_IMAGE ?= skillc-test
+# Attacks from inside real containers, and agents in them, with each engine that works here. The images are made by
+# debootstrap, which needs root. Codex is tried where `make test-agents` has installed it.
+TEST_IMAGE := skillc-test
 
 test-containers: .venv/installed
 	@found=; for engine in docker podman; do \
 	  if command -v $$engine >/dev/null; then \
-	    if tests_containers/image.sh $$engine $(SKILLC_TEST_IMAGE) $(CURDIR)/build/containers; then found=$$engine; \
+	    if tests_containers/image.sh $$engine $(TEST_IMAGE) $(CURDIR)/build/containers; then found=$$engine; \
 	    else echo "test-containers is skipped with $$engine: it has no image"; fi; fi; done; \
 	if test -z "$$found"; then echo "test-containers is skipped: no engine has the image"; \
-	else SKILLC_TEST_IMAGE=$(SKILLC_TEST_IMAGE) $(BIN)/python -m pytest tests_containers -rs; fi
+	else SKILLC_TEST_IMAGE=$(TEST_IMAGE) SKILLC_AGENTS=$(CURDIR)/$(AGENTS) $(BIN)/python -m pytest tests_containers -rs; fi
 
 # Train the model of examples/local_model in two stages, about two hours on four cores; a stopped run resumes.
 local-model: .venv-vllm/installed

@@ -3,6 +3,7 @@
 # IMAGE is Debian's smallest system with Python, IMAGE-small only BusyBox. They are made in FOLDER by debootstrap, as root.
 set -e
 engine=$1 image=$2 folder=$3
+"$engine" info >/dev/null 2>&1 || { echo "\`$engine info\` fails"; exit 1; }
 give() {
   tar -C "$1" --one-file-system -c . | "$engine" import - "$2" >"$folder/log" 2>&1 || { tail -1 "$folder/log"; exit 1; }
 }

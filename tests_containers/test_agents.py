@@ -1,6 +1,8 @@
 """Agents in containers, against a loopback server that plays the model."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -186,3 +188,36 @@ def skillc(folder, *words):
     return subprocess.run(
         [sys.executable, "-m", "skillc", *words], cwd=folder, capture_output=True, text=True, check=False
     )
+
+
+AGENTS = Path(os.environ.get("SKILLC_AGENTS") or HERE.parent / "build" / "agents")
+
+
+@pytest.fixture
+def codex(kind, tmp_path_factory):
+    """An image with Codex, from the package that `make test-agents` installs."""
+    found = sorted((AGENTS / "node_modules" / "@openai").glob("codex-linux-*/vendor/*/bin/codex"))
+    if not found:
+        pytest.skip("codex is not installed: make test-agents")
+    image = f"{IMAGE}-codex"
+    context = tmp_path_factory.mktemp("codex")
+    (context / "Dockerfile").write_text(
+        f"FROM {IMAGE}\nCOPY vendor /opt/codex\nENV PATH=/opt/codex/bin:/usr/bin:/bin\n"
+    )
+    shutil.copytree(found[0].parents[1], context / "vendor")
+    subprocess.run([kind, "build", "--network", "none", "--tag", image, str(context)], check=True, capture_output=True)
+    yield image
+    subprocess.run([kind, "rmi", "--force", image], check=False, capture_output=True)
+
+
+def test_codex_reads_the_skill_and_changes_the_workspace_in_a_container(kind, folder, codex) -> None:
+    version = json.loads((HERE.parent / "tests_agents" / "package.json").read_text())["dependencies"]["@openai/codex"]
+    with model_server() as server:
+        made = declared(kind, "", server.url, {"image": codex}, agent="codex", tokens=1000, version=version)
+        done = run(made, folder, skill=SKILL)
+        assert done.rollout.failure is None, done.rollout.detail
+        assert json.dumps(RULE)[1:-1] in server.read()
+        assert server.keys == {f"Bearer {KEY}"}
+    assert done.rollout.prediction == {"team": "billing"}
+    assert FileChange("made.txt", "added", "made-by-a-tool\n") in done.trajectory.steps
+    assert done.client.ledger.charged.spent[:2] == Spending(1, 2 * (PROMPT + COMPLETION))[:2]

@@ -63,9 +63,10 @@ fi
 exit $status"""
 _OUT_OF_MEMORY = re.compile(rb"^oom_kill [1-9]", re.M)
 _PROBE = """
-echo written > probe &&
-{ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max 2>/dev/null ||
-  cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/pids/pids.max; }
+echo written > probe || exit
+{ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max ||
+  cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/pids/pids.max; } 2>/dev/null
+exit 0
 """
 
 
