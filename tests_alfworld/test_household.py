@@ -30,21 +30,31 @@ SAME = """
 import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
 engine = importlib.util.module_from_spec(spec); spec.loader.exec_module(engine)
-import copy
+import fast_downward
 from textworld.envs.pddl import textgen
-before = textgen._parse_and_convert, textgen.copy_context
-found = []
+from textworld.logic import Rule
+PLACES = [(textgen, "_parse_and_convert"), (textgen, "copy_context"), (Rule, "parse_conjunctive_query"),
+          (fast_downward, "pddl2sas")]
+
+def present():
+    return [vars(owner)[name] for owner, name in PLACES]
+
+def use(functions):
+    for (owner, name), function in zip(PLACES, functions):
+        setattr(owner, name, function)
+
+before, found = present(), []
+house = engine.Household()
+fast = present()
+assert all(new is not old for new, old in zip(fast, before))
 for example in json.loads(sys.argv[2]):
-    house = engine.Household()
-    fast = textgen._parse_and_convert, textgen.copy_context
     commands = engine.solve(house, example)
     seen = []
-    for names in (before, fast):
-        textgen._parse_and_convert, textgen.copy_context = names
-        seen.append([house.reset(example), *(house.step(each) for each in commands)])
-    assert seen[0] == seen[1], example
-    assert fast[0] is not before[0]
-    textgen._parse_and_convert, textgen.copy_context = before
+    # Twice with what is replaced: what it remembers is used as well as made.
+    for functions in (before, fast, fast):
+        use(functions)
+        seen.append([house.reset(example), *(house.step(each) for each in ("look", *commands))])
+    assert seen[0] == seen[1] == seen[2], example
     found.append({"example": example, "commands": commands})
 print(json.dumps(found))
 """
