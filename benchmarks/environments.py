@@ -1,9 +1,11 @@
-"""Environments: steps a second beside the bare engine, and memory by the number of environments.
+"""Environments: what skillc adds to a game beside the bare engine, steps a second, and memory by their number.
 
-    python benchmarks/environments.py [--engine alfworld] [--number 1 16 64] [--json FILE]
+    python benchmarks/environments.py [--engine alfworld] [--number 1 16 64] [--rounds 7] [--json FILE]
 
-With `toy`, the default, each process runs a small environment in pure Python; with `alfworld` household games. A bare
-process plays the same actions in a loop. The models answer at once, so a rollout is the environment and skillc.
+With `toy`, the default, each process runs a small environment in pure Python; with `alfworld` household games. The
+models answer at once, so a rollout is the environment and skillc. A game is a reset and 40 steps, the same in all
+processes: the engine as it is installed, the class without skillc, and a rollout. They take turns, and the result is
+the median over the rounds of processor time, which other programs of the machine change less than the clock.
 """
 
 from __future__ import annotations
@@ -11,11 +13,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,12 +30,9 @@ from model_plans import Scripted, plan_of, reply  # noqa: E402
 
 from skillc.models.client import Client  # noqa: E402
 from skillc.outcomes import Example  # noqa: E402
-from skillc.plan.schema import FieldPlan, Plan, RolloutPlan, TaskPlan, TypePlan  # noqa: E402
-from skillc.processes.guard import stat_of  # noqa: E402
+from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan  # noqa: E402
 from skillc.tasks.environments.household import games  # noqa: E402
 from skillc.tasks.environments.household.interpreter import ENGINE, find_interpreter  # noqa: E402
-from skillc.tasks.environments.play import opening_of  # noqa: E402
-from skillc.tasks.environments.process import EnvironmentProcess  # noqa: E402
 from skillc.tasks.runner import RolloutRunner  # noqa: E402
 
 STEPS = 40
@@ -47,42 +47,54 @@ class Toy:
     def score(self):
         return 0.5
 """
-BARE = """
+SERVER = """
 import importlib.util, json, sys, time
-spec = importlib.util.spec_from_file_location("environment", sys.argv[1])
+arguments, sys.argv = sys.argv, sys.argv[:1]
+spec = importlib.util.spec_from_file_location("environment", arguments[1])
 module = importlib.util.module_from_spec(spec); spec.loader.exec_module(module)
-name, example, steps, *actions = sys.argv[2:]
-if name == "Household":
-    sys.argv = sys.argv[:1]
+if arguments[3] == "bare" and arguments[2] == "Household":
+    # The engine as it is, without what the class replaces in it.
     import os, tempfile
     os.environ.setdefault("ALFWORLD_DATA", tempfile.mkdtemp())
+    import fast_downward
     from textworld.envs.pddl import textgen
-    before = textgen._parse_and_convert, textgen.copy_context
-house = getattr(module, name)()
-if name == "Household":
-    # As the engine is, without what skillc replaces in it.
-    textgen._parse_and_convert, textgen.copy_context = before
-start = time.perf_counter()
-house.reset(json.loads(example))
-for i in range(int(steps)):
-    house.step(actions[i % 2])
-print(time.perf_counter() - start)
+    from textworld.logic import Rule
+    places = [(textgen, "_parse_and_convert"), (textgen, "copy_context"), (Rule, "parse_conjunctive_query"),
+              (fast_downward, "pddl2sas")]
+    before = [vars(owner)[name] for owner, name in places]
+house = getattr(module, arguments[2])()
+if arguments[3] == "bare" and arguments[2] == "Household":
+    for (owner, name), function in zip(places, before):
+        setattr(owner, name, function)
+for line in sys.stdin:
+    request = json.loads(line)
+    start = time.process_time()
+    info = house.reset(request["row"])[1]
+    reset = time.process_time() - start
+    walk = []
+    for i in range(request["steps"]):
+        actions = info["admissible_actions"]
+        walk.append(request["walk"][i] if request["walk"] else actions[7 * i % len(actions)])
+        info = house.step(walk[-1])[3]
+    print(json.dumps({"reset": reset, "game": time.process_time() - start, "walk": walk}), flush=True)
 """
-"""The bare engine: the same steps without skillc."""
+"""Plays games without skillc: the class as it is, or the bare engine."""
 TEXT = TypePlan(kind="text")
 
 
 @dataclass
 class Result:
-    """One measurement.
+    """One measurement; times are processor seconds, medians over the rounds.
 
     Attributes:
         engine: which environments.
         number: environments at once.
-        bare: steps a second of one bare process; all three count the reset.
-        process: steps a second of one process, through its pipe.
-        cpu: its steps a second of processor time, which other programs of the machine do not change.
-        rollout: steps a second of one rollout, with prompts, calls and records.
+        bare: of a game with the engine as it is installed.
+        own: of the same game with the class, without skillc.
+        rollout: of the same game as a rollout, in the process of the environment and in this one.
+        inside: the part of it in the process of the environment.
+        reset: of a reset with the class, without skillc.
+        clock: steps a second of one environment by the clock, of the rollouts at once.
         memory: resident bytes of all processes of environments.
         parent: resident bytes of this process.
     """
@@ -90,17 +102,63 @@ class Result:
     engine: str
     number: int
     bare: float
-    process: float
-    cpu: float
+    own: float
     rollout: float
+    inside: float
+    reset: float
+    clock: float
     memory: int
     parent: int
+
+    def text(self) -> str:
+        """Return the measurement on four lines."""
+        added = self.rollout - self.own
+        share = f", {added / self.bare:.1%} of the bare engine and {added / self.own:.0%} of the class"
+        return "\n".join(
+            [
+                f"{self.engine}, {self.number} at once, a game of {STEPS} steps: {self.bare * 1e3:.1f} ms with the "
+                f"bare engine, {self.own * 1e3:.1f} ms with the class, {self.rollout * 1e3:.1f} ms as a rollout",
+                f"  skillc adds {added / STEPS * 1e3:.2f} ms a step{share if self.engine == 'alfworld' else ''}",
+                f"  {STEPS / self.inside:.0f} steps a second of processor time with the reset, "
+                f"{STEPS / (self.inside - self.reset):.0f} without; {self.clock:.1f} by the clock with the reset",
+                f"  {self.memory / 2**20 / self.number:.0f} MiB each, {self.memory / 2**30:.2f} GiB together, skillc "
+                f"{self.parent / 2**20:.0f} MiB",
+            ]
+        )
+
+
+class Bare:
+    """A process that plays without skillc."""
+
+    def __init__(self, python: str, file: Path, cls: str, mode: str) -> None:
+        self._process = subprocess.Popen(
+            [python, "-c", SERVER, str(file), cls, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def play(self, row: dict[str, object], walk: Sequence[str] = ()) -> dict[str, Any]:
+        """Play a game; return the processor times and the actions."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"row": row, "steps": STEPS, "walk": list(walk)}) + "\n")
+        self._process.stdin.flush()
+        # Libraries print too.
+        while not (line := self._process.stdout.readline()).startswith("{"):
+            assert line
+        played: dict[str, Any] = json.loads(line)
+        return played
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", choices=["toy", "alfworld"], default="toy")
     parser.add_argument("--number", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     results = []
@@ -108,23 +166,16 @@ def main() -> None:
         root = Path(folder)
         (root / "toy.py").write_text(TOY)
         for number in given.number:
-            result = asyncio.run(measure(given.engine, number, root))
-            results.append(result)
-            print(
-                f"{result.engine} {number:3}: bare {result.bare:8.1f} steps/s, process {result.process:8.1f} "
-                f"({result.cpu:.1f} a CPU second), rollout {result.rollout:8.1f} "
-                f"({result.rollout / result.bare:.2f} of bare), {result.memory / 2**20 / number:.0f} MiB each, "
-                f"{result.memory / 2**30:.2f} GiB together, skillc {result.parent / 2**20:.0f} MiB"
-            )
+            results.append(asyncio.run(measure(given.engine, number, given.rounds, root)))
+            print(results[-1].text())
     if given.json is not None:
         given.json.write_text(json.dumps([asdict(result) for result in results], indent=1) + "\n")
 
 
-async def measure(engine: str, number: int, root: Path) -> Result:
+async def measure(engine: str, number: int, rounds: int, root: Path) -> Result:
     """Measure one engine with a number of environments at once."""
     alfworld = engine == "alfworld"
-    row = games.make_game("pick_heat_then_place_in_recep", 3).row() if alfworld else {"id": "toy", "goal": "walk"}
-    actions = ("look", "inventory") if alfworld else ("go", "stay")
+    rows = [game.row() for game in games.games(rounds + 1, seed=3)] if alfworld else [{"goal": "walk"}] * (rounds + 1)
     name = "alfworld" if alfworld else "toy:Toy"
     settings: dict[str, Any] = {"turns": STEPS, "processes": number}
     if alfworld:
@@ -136,61 +187,52 @@ async def measure(engine: str, number: int, root: Path) -> Result:
             rollout=RolloutPlan(kind="environment", arguments=(name,), settings=settings),
         )
     )
-    bare = bare_speed(settings.get("python", sys.executable), ENGINE if alfworld else root / "toy.py", row, actions)
-    process, used = await process_speed(made, root, row, actions)
+    file, cls = (ENGINE, "Household") if alfworld else (root / "toy.py", "Toy")
+    bare, own = (Bare(settings.get("python", sys.executable), file, cls, mode) for mode in ("bare", "class"))
+    walk: list[str] = []
 
     def act(sent: dict[str, Any]) -> Any:
-        return reply(actions[sum(message["role"] == "assistant" for message in sent["messages"]) % 2])
+        return reply(walk[sum(message["role"] == "assistant" for message in sent["messages"])])
 
+    found: list[tuple[float, ...]] = []
     with Client(made, transport=Scripted(act), root=root) as client:
         runner = RolloutRunner(made, client, root=root)
         try:
-            examples = [Example(str(i), {"goal": f"{row['goal']} {i}"}, {}, dict(row), str(i)) for i in range(number)]
             # The first round starts the processes.
-            await asyncio.gather(*(runner(None, each, 0, "rollout") for each in examples))
+            for i, row in enumerate(rows):
+                first = own.play(row)
+                walk = first["walk"]
+                played = bare.play(row, walk)
+                before = await rollouts(runner, row, i, 1 if i else number)
+                found.append((played["game"], first["game"], before[0], before[1], first["reset"]))
             memory = sum(resident(each.pid) for each in runner._kind._pool._alive)
-            start = time.perf_counter()
-            rollout = await runner(None, examples[0], 1, "rollout")
-            seconds = time.perf_counter() - start
-            assert rollout.trajectory.turns == STEPS, rollout
+            clock = statistics.median([(await rollouts(runner, rows[-1], 100 + i, number))[2] for i in range(3)])
         finally:
             await runner.close()
-    return Result(engine, number, bare, process, used, STEPS / seconds, memory, resident("self"))
+            bare.close()
+            own.close()
+    middle = [statistics.median(values) for values in zip(*found[1:], strict=True)]
+    return Result(engine, number, *middle, clock, memory, resident("self"))
 
 
-def bare_speed(python: str, file: Path, row: dict[str, object], actions: tuple[str, str]) -> float:
-    """Return the steps a second of the class without skillc."""
-    cls = "Household" if Path(file) == ENGINE else "Toy"
-    done = subprocess.run(
-        [python, "-c", BARE, str(file), cls, json.dumps(row), str(STEPS), *actions],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return STEPS / float(done.stdout.split()[-1])
+async def rollouts(
+    runner: RolloutRunner, row: dict[str, object], sample: int, number: int
+) -> tuple[float, float, float]:
+    """Play a game in some rollouts at once; processor time of each, in its process, and steps a second of each."""
+    examples = [Example(str(i), {"goal": f"{row['goal']} {i}"}, {}, dict(row), str(i)) for i in range(number)]
+    alive = list(runner._kind._pool._alive)
+    inside, here, start = sum(used(each.pid) for each in alive), time.process_time(), time.perf_counter()
+    done = await asyncio.gather(*(runner(None, each, sample, "rollout") for each in examples))
+    seconds, here = time.perf_counter() - start, time.process_time() - here
+    inside = sum(used(each.pid) for each in alive) - inside
+    for each in done:
+        assert each.trajectory.turns == STEPS, each
+    return (here + inside) / number, max(inside, 1e-9) / number, STEPS / seconds
 
 
-async def process_speed(
-    made: Plan, root: Path, row: dict[str, object], actions: tuple[str, str]
-) -> tuple[float, float]:
-    """Return the steps a second of one process, asked through its pipe: of time, and of its processor time."""
-    process = await EnvironmentProcess.start(opening_of(made, root), 120)
-    try:
-        start, used = time.perf_counter(), cpu(process.pid)
-        await process.ask("reset", 60, example=row, seed=0)
-        for i in range(STEPS):
-            await process.ask("step", 60, action=actions[i % 2])
-        seconds = time.perf_counter() - start
-        return STEPS / seconds, STEPS / max(cpu(process.pid) - used, 0.01)
-    finally:
-        await process.close()
-
-
-def cpu(pid: int) -> float:
-    """Return the processor time that a process has used, in seconds."""
-    fields = stat_of(pid)
-    assert fields is not None
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def used(pid: int) -> float:
+    """Return the processor time that a process has used, in seconds, finer than the ticks of `stat`."""
+    return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def resident(pid: int | str) -> int:

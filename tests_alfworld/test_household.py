@@ -81,12 +81,12 @@ def solved():
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def play(folder, examples, actions):
+def play(folder, examples, actions, turns=30):
     """Play examples at once by their commands; returns the trajectories."""
     task = TaskPlan(
         inputs=(FieldPlan(name="goal", type=TEXT, column="goal"),),
         outputs=(FieldPlan(name="action", type=TEXT, column="action"),),
-        rollout=RolloutPlan(kind="environment", arguments=("alfworld",), settings={"turns": 30, "processes": 2}),
+        rollout=RolloutPlan(kind="environment", arguments=("alfworld",), settings={"turns": turns, "processes": 2}),
     )
     made = plan_of(task=task)
 
@@ -142,30 +142,114 @@ def test_a_wrong_command_changes_nothing(tmp_path, solved, monkeypatch) -> None:
     assert rollout.trajectory.reward == 1.0
 
 
-def test_official_games_are_listed_and_played_by_their_path(tmp_path, solved, monkeypatch) -> None:
-    """In the layout of the official data, with a game of the generator."""
-    place = tmp_path / "json_2.1.1" / "valid_seen" / f"{KINDS[0]}-Apple-None-Desk-1" / "trial_1"
-    place.mkdir(parents=True)
-    code = (
-        "import importlib.util, json, sys\n"
-        "spec = importlib.util.spec_from_file_location('engine', sys.argv[1])\n"
-        "engine = importlib.util.module_from_spec(spec); spec.loader.exec_module(engine)\n"
-        "print(json.dumps(engine.Household()._made(engine.games.make_game(sys.argv[2], 5))))\n"
-    )
+MAKE = """
+import importlib.util, json, sys
+spec = importlib.util.spec_from_file_location("engine", sys.argv[1])
+engine = importlib.util.module_from_spec(spec); spec.loader.exec_module(engine)
+house = engine.Household()
+print(json.dumps({kind: house._made(engine.games.make_game(kind, 5)) for kind in engine.games.GOALS}))
+"""
+# What ALFWorld's own environment collects of a folder, and how it ends an episode of given commands.
+OFFICIAL = """
+import json, os, sys
+sys.argv, (commands,) = sys.argv[:1], sys.argv[1:]
+from alfworld.agents.environment.alfred_tw_env import TASK_TYPES, AlfredTWEnv
+data = os.path.join(os.environ["ALFWORLD_DATA"], "json_2.1.1")
+paths = {"train": ("data_path", "train"), "valid_seen": ("eval_id_data_path", "eval_in_distribution"),
+         "valid_unseen": ("eval_ood_data_path", "eval_out_of_distribution")}
+config = {
+    "env": {"goal_desc_human_anns_prob": 0, "task_types": sorted(TASK_TYPES), "domain_randomization": False,
+            "expert_type": "handcoded"},
+    "dataset": {"num_train_games": -1, "num_eval_games": -1, **{key: os.path.join(data, split)
+                for split, (key, _) in paths.items()}},
+    "general": {"training_method": "dqn"}, "rl": {"training": {"max_nb_steps_per_episode": 50}},
+}
+found, ends = {}, []
+for split, (_, name) in paths.items():
+    made = AlfredTWEnv(config, train_eval=name)
+    found[split] = sorted(os.path.relpath(each, os.environ["ALFWORLD_DATA"]) for each in made.game_files)
+for acts in json.loads(commands):
+    made.game_files = [os.path.join(os.environ["ALFWORLD_DATA"], acts["game"])]
+    env = made.init_env(batch_size=1)
+    env.reset()
+    turns, done = 0, False
+    while not done:
+        _, _, (done,), infos = env.step([(acts["commands"] or ["look"])[turns % max(1, len(acts["commands"]))]])
+        turns += 1
+    ends.append([bool(infos["won"][0]), turns])
+    env.close()
+print(json.dumps({"kinds": sorted(TASK_TYPES.values()), "found": found, "ends": ends}))
+"""
+
+
+@pytest.fixture(scope="module")
+def official(tmp_path_factory):
+    """A folder in the layout of the official data: three splits with games of all kinds, and what is to be left out."""
+    data = tmp_path_factory.mktemp("official")
     made = subprocess.run(
-        [str(PYTHON), "-c", code, str(ENGINE), KINDS[0]], capture_output=True, text=True, check=True
-    ).stdout
-    (place / "game.tw-pddl").write_text(made)
-    sliced = tmp_path / "json_2.1.1" / "valid_seen" / f"{KINDS[0]}-AppleSliced-None-Desk-1" / "trial_2"
-    sliced.mkdir(parents=True)
-    (sliced / "game.tw-pddl").write_text(made)
-    listed = engine("official", "valid_seen", ALFWORLD_DATA=str(tmp_path))
-    rows = [json.loads(line) for line in listed.stdout.splitlines()]
-    assert [(row["kind"], row["goal"]) for row in rows] == [(KINDS[0], solved[0]["example"]["goal"])], listed.stderr
+        [str(PYTHON), "-c", MAKE, str(ENGINE)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
+    made = json.loads(made)
+
+    def add(split, kind, name, trial, game, task_type=None):
+        place = data / "json_2.1.1" / split / f"{kind}-{name}" / trial
+        place.mkdir(parents=True)
+        (place / "traj_data.json").write_text(json.dumps({"task_type": task_type or kind}))
+        if game is not None:
+            (place / "game.tw-pddl").write_text(json.dumps(game))
+
+    for split in ("train", "valid_seen", "valid_unseen"):
+        for i, kind in enumerate(KINDS):
+            add(split, kind, f"Apple-None-Desk-{i}", f"trial_{split}", made[kind])
+        add(split, KINDS[0], "AppleSliced-None-Desk-7", "trial_sliced", made[KINDS[0]])
+        add(split, "pick_and_place_with_movable_recep", "Apple-Bowl-Desk-8", "trial_movable", made[KINDS[0]])
+        add(split, KINDS[1], "Book-None-Desk-9", "trial_unsolvable", {**made[KINDS[1]], "solvable": False})
+        unchecked = {name: value for name, value in made[KINDS[2]].items() if name != "solvable"}
+        add(split, KINDS[2], "Mug-None-Desk-10", "trial_unchecked", unchecked)
+        add(split, KINDS[3], "Egg-None-Desk-11", "trial_without_game", None)
+        add(split, KINDS[4], "Pan-None-Desk-12", "trial_other", made[KINDS[4]], "pick_and_stack")
+    return data
+
+
+def rows_of(data, split):
+    listed = engine("official", split, ALFWORLD_DATA=str(data))
+    assert listed.returncode == 0, listed.stderr
+    return [json.loads(line) for line in listed.stdout.splitlines()]
+
+
+def test_the_official_splits_kinds_and_success_are_those_of_alfworld(tmp_path, official, solved, monkeypatch) -> None:
+    splits = {split: rows_of(official, split) for split in ("train", "valid_seen", "valid_unseen")}
+    unseen = splits["valid_unseen"]
+    goals = {each["example"]["kind"]: each["example"]["goal"] for each in solved}
+    assert {row["kind"]: row["goal"] for row in unseen} == goals
+    won = {each["example"]["kind"]: each["commands"] for each in solved}
+    # Won by the planner's commands, and lost after 50 turns without them.
+    acts = [
+        {"game": unseen[0]["game"], "commands": won[unseen[0]["kind"]]},
+        {"game": unseen[1]["game"], "commands": []},
+    ]
+    theirs = subprocess.run(
+        [str(PYTHON), "-c", OFFICIAL, json.dumps(acts)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "ALFWORLD_DATA": str(official)},
+    )
+    assert theirs.returncode == 0, theirs.stderr
+    theirs = json.loads(theirs.stdout.splitlines()[-1])
+    assert theirs["kinds"] == sorted(KINDS)
+    assert {split: [row["game"] for row in rows] for split, rows in splits.items()} == theirs["found"]
     monkeypatch.setenv("SKILLC_ALFWORLD_PYTHON", str(PYTHON))
-    monkeypatch.setenv("ALFWORLD_DATA", str(tmp_path))
-    (rollout,) = play(tmp_path, [example(rows[0])], [(rows[0]["id"], solved[0]["commands"])])
-    assert rollout.trajectory.reward == 1.0
+    monkeypatch.setenv("ALFWORLD_DATA", str(official))
+    commands = [(row["id"], each["commands"] or ["look"] * 50) for row, each in zip(unseen, acts, strict=False)]
+    ours = play(tmp_path, [example(row) for row in unseen[:2]], commands, turns=50)
+    assert [[each.trajectory.reward == 1.0, each.trajectory.turns] for each in ours] == theirs["ends"]
+
+
+def test_a_split_that_is_not_there_is_named(official) -> None:
+    done = engine("official", "valid_unseeen", ALFWORLD_DATA=str(official))
+    assert done.returncode == 2
+    assert "has no split `valid_unseeen`; it has train, valid_seen, valid_unseen" in done.stderr
 
 
 @pytest.mark.skipif("ALFWORLD_DATA" not in os.environ, reason="ALFWORLD_DATA is not set")

@@ -146,17 +146,22 @@ def solve(household: Household, example: Mapping[str, Any]) -> list[str] | None:
 
 
 def official(split: str) -> Iterator[dict[str, object]]:
-    """Yield a row for each official game of a split that can be solved, such as `valid_unseen`, in order of its path.
+    """Yield a row for each official game of a split that can be solved, in order of its path.
 
-    Games with movable receptacles and sliced objects are left out, as ALFWorld does.
+    These are the games that ALFWorld's own `AlfredTWEnv` collects: of the six kinds, without movable receptacles and
+    sliced objects.
+
+    Args:
+        split: `train`, `valid_seen` (the paper's seen rooms) or `valid_unseen` (its unseen rooms).
     """
     data = Path(os.environ["ALFWORLD_DATA"])
     for file in sorted((data / _DATA / split).rglob("game.tw-pddl")):
-        name = file.parent.parent.name
+        name, about = file.parent.parent.name, file.with_name("traj_data.json")
         if "movable" in name or "Sliced" in name:
             continue
         game = json.loads(file.read_text(encoding="utf-8"))
-        kind = name.partition("-")[0]
+        named = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
+        kind = named.get("task_type", name.partition("-")[0])
         if not game.get("solvable") or kind not in games.GOALS:
             continue
         task = _TASK.search(game["grammar"])
@@ -175,6 +180,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.verb == "official":
         if "ALFWORLD_DATA" not in os.environ:
             parser.error("set ALFWORLD_DATA to the folder of the official games")
+        place = Path(os.environ["ALFWORLD_DATA"], _DATA)
+        if not (place / given.split).is_dir():
+            known = ", ".join(sorted(each.name for each in place.glob("*") if each.is_dir())) or "none"
+            parser.error(f"`{place}` has no split `{given.split}`; it has {known}")
         for row in official(given.split):
             sys.stdout.write(json.dumps(row) + "\n")
         return 0
