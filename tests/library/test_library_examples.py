@@ -7,10 +7,10 @@ import pytest
 from library_programs import checked, plan
 
 from skillc.frontend import check
-from skillc.gates.terms import CallTerm, TextConstant
 from skillc.language.library import describe_module, standard_library
 from skillc.language.loop import BudgetPlan, SchedulePlan
 from skillc.language.modules import standard
+from skillc.plan.judges import judges_of
 from skillc.syntax.source import Source
 
 LIBRARY = standard_library()
@@ -83,18 +83,14 @@ def test_a_budget_caps_what_it_says_and_nothing_else(name):
 
 @pytest.mark.parametrize("rubric", [d for d in DECLARED if d.kind == "rubric"], ids=lambda each: each.name)
 def test_a_rubric_reaches_the_judge_with_its_text_and_can_be_given_a_name(rubric):
-    calls = [
-        checked(f"metric m = judge(answer, {rubric.name}, model = referee)").metrics,
-        checked(f"rubric own = {rubric.name}", "metric m = judge(answer, own, model = referee)").metrics,
-    ]
-    direct, named = (next(each for each in metrics if each.name == "m").term for metrics in calls)
-    assert isinstance(direct, CallTerm)
-    text = direct.arguments[1]
-    assert isinstance(text, TextConstant)
-    assert [line[:1] for line in text.value.splitlines()] == ["5", "4", "3", "2", "1"]
-    owner = next(e for e in checked(f"rubric own = {rubric.name}").entities if e.kind == "rubric")
-    assert owner.value == text.value
-    assert replace(named, arguments=direct.arguments) == direct
+    declared = f"rubric own = {rubric.name}"
+    direct = plan(f"metric m = judge(answer, {rubric.name}, model = referee)")
+    named = plan(declared, "metric m = judge(answer, own, model = referee)")
+    (one,), (other,) = (judges_of(each, [each.metric("m")]) for each in (direct, named))
+    (criterion,) = one.rubric.criteria
+    assert [level for level, _ in criterion.levels] == [5, 4, 3, 2, 1]
+    assert one.rubric == other.rubric
+    assert one.rubric.sees == (("gold",) if rubric.name == "judging.agrees" else ())
 
 
 # ---- described ------------------------------------------------------------------------------------
