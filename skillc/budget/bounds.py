@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from skillc.budget.call_sizes import CallSizer, most_edits, reservation
+from skillc.budget.null_arm import Turn, null_arm_stage, null_arm_turn, placed
 from skillc.budget.spend import CallSizes, Least, Sizes, Spend, SpendBound, Stage, one_call
 from skillc.budget.steps import (
     JUDGES,
@@ -108,6 +109,7 @@ class Bounds:
         in_flight: for each role the number of its largest calls that the caps admit at once; None without such a cap.
         prices: dollars per million tokens by role; None if unknown.
         judged: the part of each judge in the stages, by role.
+        null_arm: when the initial skill is measured again; None if it is not.
     """
 
     sizes: Sizes
@@ -121,6 +123,7 @@ class Bounds:
     in_flight: Mapping[str, int | None]
     prices: Mapping[str, PricePlan | None]
     judged: Mapping[str, tuple[Stage, ...]] = field(default_factory=dict)
+    null_arm: Turn | None = None
 
     @property
     def judges(self) -> Mapping[str, SpendBound]:
@@ -147,7 +150,8 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
     known = {role: _price(plan, role, prices) for role in plan.models}
     steps = steps_of(plan, sizes.train)
     sizer = CallSizer(plan, sizes, known, steps)
-    counter = _Counter(plan, sizes, sizer.all())
+    whole = sizer.all()
+    counter = _Counter(plan, sizes, whole)
     expected = counter.affordable(steps)
     tried = preflight_stage(tried_models(plan), known)
     by_judge = {role: sizer.of_judge(role) for role in judges(plan)}
@@ -157,18 +161,29 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
             most = each.rollout.most
             largest[role] = Spend(1, most.prompt // max(1, most.calls), most.reply // max(1, most.calls))
     held = {role: reservation(plan, role, largest[role], known[role]) for role in plan.models}
+    stages = (*([tried] if tried else []), *counter.stages(steps, expected))
+    again = sizes.validation * plan.optimize.samples
+    null = null_arm_turn(plan, whole.first.times(*[again] * 3), stages)
+
+    def with_null_arm(stages: tuple[Stage, ...], each: CallSizes) -> tuple[Stage, ...]:
+        return stages if null is None else placed(stages, null_arm_stage(each.first, again, null), null)
+
     return Bounds(
         sizes=sizes,
         steps=steps,
         open_ended=open_ended(plan),
         expected_steps=expected,
         wave=wave_size(plan, sizes.validation),
-        stages=(*([tried] if tried else []), *counter.stages(steps, expected)),
+        stages=with_null_arm(stages, whole),
         minimum=replace(counter.least(steps), preflight=tried.bound.least if tried else Spend()),
         held=held,
         in_flight={role: _in_flight(plan, spend) for role, spend in held.items()},
         prices=known,
-        judged={role: _Counter(plan, sizes, each).stages(steps, expected) for role, each in by_judge.items()},
+        judged={
+            role: with_null_arm(_Counter(plan, sizes, each).stages(steps, expected), each)
+            for role, each in by_judge.items()
+        },
+        null_arm=null,
     )
 
 

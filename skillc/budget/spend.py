@@ -81,8 +81,8 @@ class Stage:
     @property
     def each_step(self) -> bool:
         """Whether it grows with the number of steps."""
-        once = ("preflight", "baseline", "second measurement", "reference", "final test", "no skill", "always read")
-        return self.name not in once
+        once = ("preflight", "baseline", "null arm", "second measurement", "reference")
+        return self.name not in (*once, "final test", "no skill", "always read")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,10 @@ class SplitEvidence:
             self._columns[key] = ScoreBounds(low, high)
         return self._columns[key]
 
+    def keep(self, state: SkillState, metric: str, bounds: ScoreBounds) -> None:
+        """Use known bounds of a metric for a skill, which no lookup has to find."""
+        self._columns[state, metric] = bounds
+
     def refresh(self, state: SkillState, examples: Iterable[Example]) -> None:
         """Update the bounds of a skill after some examples were measured."""
         places = [(self._places[example.id], example) for example in examples]

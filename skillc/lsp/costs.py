@@ -35,7 +35,7 @@ _KEPT = 16
 _FILES = ("source", "train", "validation", "test")
 _MEASURING = (
     *("baseline", "second measurement", "reference", "rollout", "screen", "gate", "slow update", "tidy", "search"),
-    *("final test", "no skill", "always read"),
+    *("final test", "no skill", "always read", "null arm"),
 )
 
 

@@ -14,6 +14,7 @@ from skillc.gates import units
 from skillc.noise.job import NoiseJob
 from skillc.noise.run import NoiseAt, NoiseFound
 from skillc.optimize.gate.null import NullGates
+from skillc.optimize.null_arm import MOST_ACCEPTED, amount, stricter_gates
 from skillc.pipeline.report import percent, points, spent_line, spent_lines
 from skillc.stats.noise import Difference, Noise, margin
 from skillc.text import counted
@@ -199,7 +200,7 @@ def _floor(found: NoiseFound) -> list[str]:
     if floor == 0:
         return [f"margin    none is needed: every repeat scored every example alike ({of})"]
     return [
-        f"margin    {floor * 100:.2f} points: in 5 % of comparisons it gains more against itself",
+        f"margin    {amount(Fraction(floor), job.plan.goal)}: in 5 % of comparisons it gains more against itself",
         f"          ({of})",
     ]
 
@@ -216,27 +217,12 @@ def _decided(found: NoiseFound) -> list[str]:
 
 def advice(found: NoiseFound) -> list[str]:
     """Return how to write a gate that asks for more than the noise, unless the gates do."""
-    floor, goal = floor_of(found), found.job.plan.goal.name
+    floor = floor_of(found)
     worst = max((each.gates.chance for each in found.at if each.gates is not None), default=Fraction(0))
     if floor is None or worst <= MOST_ACCEPTED:
         return []
-    asked = f"candidate.{goal} > incumbent.{goal} + {_margin_text(floor, found.job)}"
-    return [
-        "          these ask for more than the noise:",
-        f"          {asked}",
-        f"          confidence(candidate.{goal} > incumbent.{goal}) >= 95%",
-    ]
-
-
-MOST_ACCEPTED = Fraction(1, 10)
-"""The share of null comparisons that gates may accept without advice; one at 95 % confidence accepts 5 %."""
-
-
-def _margin_text(floor: float, job: NoiseJob) -> str:
-    goal = job.plan.goal
-    if units.unit_of_metric(goal.unit, goal.low, goal.high) == units.SHARE:
-        return f"{floor * 100:.1f}%"
-    return units.format_quantity(Fraction(f"{floor:.3g}"), goal.unit)
+    one, other = stricter_gates(found.job.program, Fraction(floor))
+    return ["          these ask for more than the noise:", f"          {one}", f"          {other}"]
 
 
 def _missing(found: NoiseFound) -> list[str]:

@@ -27,6 +27,7 @@ from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.gate import evidence, skills_by_name, text_evidence
 from skillc.optimize.host import ForwardingObserver, Observer
 from skillc.optimize.loop.train import TrainResult, first_state, train
+from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
 from skillc.plan.schema import (
@@ -269,6 +270,8 @@ async def _train_description(engine: Engine, initial: Document, steps: int) -> T
     every = {example.id: example for example in (*dataset.train, *dataset.validation)}
     rollouts = DescriptionRollouts(engine.rollouts, initial, plan, every)
     own = description_plan(plan, steps, await _met(engine, initial))
+    if engine.null_arm == "first":
+        await measure_null_arm(engine, initial)
     (output,) = own.task.outputs
 
     def asked(examples: Sequence[Example]) -> tuple[Example, ...]:
@@ -285,6 +288,7 @@ async def _train_description(engine: Engine, initial: Document, steps: int) -> T
         rollouts=rollouts,
         observer=observer,
         tools=(),
+        null_arm=None,
     )
     return await train(inner, description_of(initial))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
+from skillc.budget.null_arm import Turn
 from skillc.data.dataset import Dataset
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
@@ -42,6 +43,7 @@ class Engine:
         tools: of the agent that rollouts run.
         always_read: measures skills as if they were always read; None if they are.
         scripts: tests the scripts of the skill.
+        null_arm: when the initial skill is measured again; None if it is not.
         near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
         acceptance: how candidates are decided.
@@ -61,6 +63,7 @@ class Engine:
     tools: tuple[Tool, ...] = ()
     always_read: Rollouts | None = None
     scripts: TestedScripts = UNTESTED
+    null_arm: Turn | None = None
     near: Near = field(init=False, repr=False, compare=False)
     mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)
     acceptance: Acceptance = field(init=False, repr=False, compare=False)

@@ -16,12 +16,15 @@ from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import stop_reason
 from skillc.optimize.loop.train import TrainResult
+from skillc.optimize.null_arm import NullArm, measure_null_arm, null_arm_of
 from skillc.optimize.rollouts import Rollouts, gather
 from skillc.outcomes import MICRO, Example, measured_mean
 from skillc.plan.schema import Plan
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 RETRIES = 2
+# Ends of the loop after which a null arm that runs last is left out: nothing is left for it.
+_CUT_OFF = ("interrupted", DOWN, "time", "calls", "tokens", "cost")
 T = TypeVar("T")
 
 
@@ -43,6 +46,7 @@ class FinalResult:
         parts: for each metric in the goal's term, the same arms on validation and test; empty for a plain goal.
         always_read: the best skill on validation and test if the target always read it; None if it does.
         opened: where the target opened it on validation and test; None unless a gate names where it should.
+        null_arm: the initial skill against itself on validation; None if it was not measured again.
     """
 
     validation: dict[str, ArmScore]
@@ -52,6 +56,7 @@ class FinalResult:
     parts: dict[str, tuple[dict[str, ArmScore], dict[str, ArmScore]]] = field(default_factory=dict)
     always_read: tuple[ArmScore, ArmScore] | None = None
     opened: tuple[OpeningScore, OpeningScore] | None = None
+    null_arm: NullArm | None = None
 
 
 async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
@@ -75,6 +80,8 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
     if trained.stopped not in ("interrupted", DOWN):
         await measure_no_skill(engine, [*engine.dataset.validation, *seen])
         await measure_always_read(engine, state.best, [*engine.dataset.validation, *seen])
+    if engine.null_arm == "last" and trained.stopped not in _CUT_OFF and engine.admits(_rollouts_again(engine)):
+        await measure_null_arm(engine, state.initial)
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
 
     def table(metric: str) -> tuple[dict[str, ArmScore], dict[str, ArmScore]]:
@@ -90,7 +97,12 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         parts={name: table(name) for name in goal_parts(engine.plan)},
         always_read=_both(lambda split: _arm_if_always_read(engine, state.best, split), engine, seen),
         opened=_both(lambda split: opening_score(engine, state.best, split), engine, seen),
+        null_arm=null_arm_of(engine, state.initial) if engine.null_arm is not None else None,
     )
+
+
+def _rollouts_again(engine: Engine) -> int:
+    return len(engine.dataset.validation) * engine.plan.optimize.samples
 
 
 def _both(

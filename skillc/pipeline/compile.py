@@ -33,6 +33,7 @@ from skillc.optimize.final import ArmScore, FinalResult, final_test
 from skillc.optimize.host import Observer, stop_reason
 from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.methods.run import train_by_method
+from skillc.optimize.null_arm import NullArm
 from skillc.plan.digest import DECISION_VERSION, plan_digest, run_id
 from skillc.plan.initial import initial_skill
 from skillc.plan.lock import (
@@ -42,6 +43,7 @@ from skillc.plan.lock import (
     Lock,
     LookLock,
     ModelLock,
+    NullArmLock,
     OpenedLock,
     ProgramLock,
     SkillLock,
@@ -178,6 +180,7 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         raise SkillcError(f"`method = {plan.optimize.method}` does not train scripts", hint="use the method `skillc`")
 
     async def search(engine: Engine, initial: Document) -> TrainResult:
+        engine = replace(engine, null_arm=job.estimated.bounds.null_arm)
         if is_trained(engine.plan):
             return await train_with_description(engine, initial)
         return await (train(engine, initial) if own else train_by_method(engine, initial, client))
@@ -345,7 +348,9 @@ def _lock(
             alpha=verdict.alpha,
             smallest_detectable=None if verdict.detectable is None else Fraction(verdict.detectable),
         ),
-        validation=ValidationLock(**_arms(tested.validation), **_on_demand(tested, 0)),
+        validation=ValidationLock(
+            **_arms(tested.validation), **_on_demand(tested, 0), null_arm=_null_lock(tested.null_arm)
+        ),
         charged=_charged(book_total(spent, "charged")),
         stopped=f"{trained.stopped} after decision {trained.state.decisions}",
         looks=looks,
@@ -363,6 +368,20 @@ def _program_lock(planned: Planned, base: Path) -> ProgramLock:
         plan=plan_digest(plan),
         options=planned.options,
         code=own_code_digest(plan, planned.root),
+    )
+
+
+def _null_lock(found: NullArm | None) -> NullArmLock | None:
+    if found is None:
+        return None
+    gates = found.gates
+    return NullArmLock(
+        n=found.examples,
+        changed=found.changed,
+        difference=found.difference,
+        margin=found.margin,
+        accepted=None if gates is None else gates.accepted,
+        chance=None if gates is None else gates.chance,
     )
 
 

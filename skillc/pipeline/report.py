@@ -16,6 +16,7 @@ from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
 from skillc.language.loop import SPENDING_CAPS
 from skillc.optimize.final import ArmScore
+from skillc.optimize.null_arm import amount
 from skillc.plan.lock import lock_json
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
@@ -94,6 +95,7 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
             else [Text(f"compared  {points(gain)} points against no skill on test (not part of the verdict)")]
         ),
         *_opened(compiled),
+        *_noise(compiled),
         _facts(compiled),
     )
 
@@ -115,6 +117,20 @@ def _opened(compiled: Compiled) -> list[Text]:
         elif score.wanted or score.others:
             missing = "no near miss" if score.wanted else "no example of the skill"
             lines.append(f"opened    unverified: test has {missing}")
+    return [Text(line) for line in lines]
+
+
+def _noise(compiled: Compiled) -> list[Text]:
+    """Return what chance alone does to the initial skill on validation."""
+    found, goal = compiled.tested.null_arm, compiled.trained.engine.plan.goal
+    if found is None:
+        return []
+    again = f"measured again, {found.changed} of {found.examples} validation examples score differently"
+    if not found.changed:
+        return [Text(f"noise     {again}")]
+    lines = [f"noise     {again}; a gain below {amount(found.margin, goal)} is within it"]
+    if found.gates is not None:
+        lines.append(f"          the gates accept the initial skill against itself in {percent(found.gates.chance)}")
     return [Text(line) for line in lines]
 
 

@@ -62,10 +62,14 @@ SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "ten
 _PATHS = ("source", "train", "validation", "test")
 # The condition of delivery changes no decision, so a rejected skill can be delivered without a new run.
 _AFTERWARDS = "required_verdict"
+# Settings of `optimize` that change no decision.
+_BESIDE = frozenset({"null_arm"})
 
 
 def plan_digest(plan: Plan) -> str:
-    """Hex sha256 of the whole plan, caps included, `required_verdict` and the notation of gates excluded."""
+    """Hex sha256 of the whole plan, caps included, `required_verdict`, the null arm and the notation of gates
+    excluded.
+    """
     return digest({"skillc": "plan/1", "plan": _meaning(redact_plan(plan))})
 
 
@@ -121,6 +125,7 @@ def run_id(parts: Mapping[str, str]) -> str:
 def _meaning(plan: Plan) -> dict[str, object]:
     fields = fields_of(plan)
     del fields[_AFTERWARDS]
+    fields["optimize"] = {name: value for name, value in fields_of(plan.optimize).items() if name not in _BESIDE}
     fields["task"] = plan.task.model_copy(update={"executor": None})
     for kind in ("gates", "requires"):
         fields[kind] = [{k: v for k, v in fields_of(gate).items() if k != "text"} for gate in getattr(plan, kind)]

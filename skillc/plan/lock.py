@@ -161,8 +161,32 @@ class TestLock(Frozen):
     opened: OpenedLock | None = None
 
 
+class NullArmLock(Frozen):
+    """The initial skill against itself, measured twice on validation.
+
+    Attributes:
+        n: examples measured twice.
+        changed: those whose goal differs.
+        difference: of the second mean to the first, in goal points.
+        margin: the gain that the skill exceeds against itself in 5 % of comparisons.
+        accepted: whether the gates accept the second measurement against the first; None without gates.
+        chance: the share of comparisons of the two that they accept.
+    """
+
+    n: int
+    changed: int
+    difference: Decimal
+    margin: Decimal
+    accepted: bool | None = None
+    chance: Decimal | None = None
+
+
 class ValidationLock(Frozen):
-    """Means on the split that the best skill was selected on, which biases its mean upwards."""
+    """Means on the split that the best skill was selected on, which biases its mean upwards.
+
+    Attributes:
+        null_arm: the initial skill against itself; None if it was not measured again.
+    """
 
     selected_on: Literal[True] = True
     none: ArmLock = ArmLock()
@@ -170,6 +194,7 @@ class ValidationLock(Frozen):
     best: ArmLock = ArmLock()
     always_read: ArmLock | None = None
     opened: OpenedLock | None = None
+    null_arm: NullArmLock | None = None
 
 
 class ChargedLock(Frozen):
@@ -264,13 +289,13 @@ def lock_text(lock: Lock) -> str:
 
 
 def lock_json(lock: Lock) -> dict[str, JsonValue]:
-    """Return the values of a lock; those of skills that are opened on demand only if it has them."""
+    """Return the values of a lock; those of skills that are opened on demand and of a null arm only if it has them."""
     value: dict[str, JsonValue] = lock.model_dump(mode="json")
     for split in ("test", "validation"):
         arms = value[split]
         assert isinstance(arms, dict)
-        for name in ("always_read", "opened"):
-            if arms[name] is None:
+        for name in ("always_read", "opened", "null_arm"):
+            if arms.get(name, False) is None:
                 del arms[name]
     return value
 

@@ -46,7 +46,16 @@ def test_trials_cost_no_more_than_the_rollouts_and_never_grow_with_dearer_ones(r
 def test_the_bounds_of_a_method_are_those_of_its_search(method):
     found = bounds(with_method(method), SIZES, PRICES)
     names = [stage.name for stage in found.stages]
-    assert names == ["preflight", "baseline", "search", "propose", "gate", "final test", "no skill"]
+    assert names == [
+        "preflight",
+        "baseline",
+        "search",
+        "propose",
+        "gate",
+        "final test",
+        "no skill",
+        *(["null arm"] * (method != "one_shot")),
+    ]
     search = found.stage("search").bound
     counts = method_counts(with_method(method), SIZES.train, SIZES.validation)
     assert search.most.calls == counts.rollouts

@@ -74,7 +74,7 @@ def test_a_screen_without_controls_and_groups_runs_each_edit_alone():
 
 
 def test_stages_that_are_turned_off_are_not_there():
-    off = {"screen": 0, "slow_update": False, "meta_skill": False}
+    off = {"screen": 0, "slow_update": False, "meta_skill": False, "null_arm": "never"}
     names = [stage.name for stage in bounds(plan(optimize=off), SIZES, PRICES).stages]
     assert names == ["preflight", "baseline", "rollout", "reflect", "aggregate", "gate", "final test", "no skill"]
 

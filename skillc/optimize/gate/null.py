@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from skillc.document.skill import Document
 from skillc.gates.evaluate import decide_all
-from skillc.gates.evidence import Evidence
+from skillc.gates.evidence import Evidence, ScoreBounds, SplitEvidence
 from skillc.gates.intervals import Truth
 from skillc.gates.stages import gates_for
 from skillc.gates.terms import SkillState
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.gate import evidence, text_evidence
+from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import Cell, Example
 
 SWAPS = 200
 """Comparisons that `accepts_itself` makes of two measurements."""
 _BITS = 8
+_STATES: tuple[SkillState, ...] = ("candidate", "incumbent", "best", "initial")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,44 +57,56 @@ def accepts_itself(
     gates = gates_for(engine.plan.gates, slow=False)
     if engine.plan.optimize.accept != "gates" or not gates or not examples:
         return None
-    known: Mapping[SkillState, Document] = dict.fromkeys(("candidate", "incumbent", "best", "initial"), skill)
-    texts = text_evidence(engine, known, Fraction(0), 1)
+    known: Mapping[SkillState, Document] = dict.fromkeys(_STATES, skill)
     whole = replace(engine, dataset=replace(engine.dataset, validation=tuple(examples)))
-    plain = evidence(whole, known, (), texts)
-
-    def accepted(exchanged: Collection[str]) -> bool:
-        return decide_all(gates, _between(plain, engine, skill, first, second, exchanged)).truth is Truth.TRUE
-
+    plain = evidence(whole, known, (), text_evidence(engine, known, Fraction(0), 1))
+    pair = _Pair(engine, skill, plain, tuple(first), tuple(second))
     groups = sorted({example.group for example in examples})
     draws = (_exchanged(groups, engine.plan.data.seed, number) for number in range(SWAPS))
-    return NullGates(accepted(()), Fraction(sum(map(accepted, draws)), SWAPS))
+    accepted = [decide_all(gates, pair.exchanged(each)).truth is Truth.TRUE for each in (frozenset[str](), *draws)]
+    return NullGates(accepted[0], Fraction(sum(accepted[1:]), SWAPS))
 
 
-def _between(
-    plain: Evidence,
-    engine: Engine,
-    skill: Document,
-    first: Sequence[int],
-    second: Sequence[int],
-    exchanged: Collection[str],
-) -> Evidence:
-    """Return the evidence with the second measurement as candidate, exchanged with the first in some groups."""
+class _Pair:
+    """Evidence on two measurements of one skill, of which the second is the candidate's."""
 
-    def sample_of(state: SkillState, example: Example, sample: int) -> int:
-        later = (state == "candidate") != (example.group in exchanged)
-        return (second if later else first)[sample]
+    def __init__(
+        self, engine: Engine, skill: Document, plain: Evidence, first: tuple[int, ...], second: tuple[int, ...]
+    ) -> None:
+        self._engine, self._skill, self._plain = engine, skill, plain
+        self._samples = (first, second)
+        metrics = [metric.name for metric in engine.plan.metrics]
+        one, other = (self._split(lambda *_, late=late: late) for late in (False, True))
+        self._columns = {name: (one.column("incumbent", name), other.column("candidate", name)) for name in metrics}
 
-    def lookup(state: SkillState, example: Example, sample: int) -> Mapping[str, Cell] | None:
-        found = engine.rollouts.known(skill, example, sample_of(state, example, sample))
-        return found.cells if found is not None else None
+    def exchanged(self, groups: frozenset[str]) -> Evidence:
+        """Return the evidence with the two measurements exchanged in some groups."""
+        plain = self._plain
+        split = self._split(lambda state, example: (state == "candidate") != (example.group in groups))
+        swapped = np.array([example.group in groups for example in split.examples])
+        for name, (first, second) in self._columns.items():
+            for state in _STATES:
+                early, late = (first, second) if state != "candidate" else (second, first)
+                ends = (np.where(swapped, b, a) for a, b in ((early.low, late.low), (early.high, late.high)))
+                split.keep(state, name, ScoreBounds(*ends))
+        return Evidence(split, plain.batch, plain.texts, plain.planned, plain.seed)
 
-    def price(state: SkillState, example: Example, sample: int) -> int | None:
-        found = engine.rollouts.known(skill, example, sample_of(state, example, sample))
-        return found.trajectory.cost if found is not None else None
+    def _split(self, is_late: Callable[[SkillState, Example], bool]) -> SplitEvidence:
+        """Return the evidence in which a skill has its second measurement on the examples where it is late."""
+        split = self._plain.validation
 
-    split = plain.validation
-    fresh = type(split)(split.examples, split.samples, lookup, split.ranges, price, split.dearest, split.holds)
-    return Evidence(fresh, plain.batch, plain.texts, plain.planned, plain.seed)
+        def known(state: SkillState, example: Example, sample: int) -> Outcome | None:
+            return self._engine.rollouts.known(self._skill, example, self._samples[is_late(state, example)][sample])
+
+        def lookup(state: SkillState, example: Example, sample: int) -> Mapping[str, Cell] | None:
+            found = known(state, example, sample)
+            return found.cells if found is not None else None
+
+        def price(state: SkillState, example: Example, sample: int) -> int | None:
+            found = known(state, example, sample)
+            return found.trajectory.cost if found is not None else None
+
+        return replace(split, lookup=lookup, prices=price, _columns={}, _costs={})
 
 
 def _exchanged(groups: Sequence[str], seed: int, number: int) -> frozenset[str]:

@@ -111,7 +111,7 @@ def _unmeasured(engine: Engine, skill: Document) -> list[Example]:
 
 def warn_of_noise(engine: Engine, skill: Document) -> None:
     """Warn of each gate on regressions that a skill would not pass against itself (docs/design/statistics.md)."""
-    for gate, metric, most in _tolerances(engine.plan):
+    for gate, metric, most in tolerances(engine.plan):
         rate = self_regression(engine, skill, metric)
         if rate is None:
             continue
@@ -140,8 +140,8 @@ def self_regression(engine: Engine, skill: Document, metric: str) -> Fraction | 
     return Fraction(sum(distances), 2 * len(distances) * MICRO) if distances else None
 
 
-def _tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
-    """Yield gate, metric and bound of each `regressed(metric) <= bound`."""
+def tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
+    """Yield gate, metric and bound of each gate's `regressed(metric) <= bound`."""
     for gate in plan.gates:
         for part in conjuncts(gate.term):
             match sides(part):

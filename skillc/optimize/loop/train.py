@@ -19,6 +19,7 @@ from skillc.optimize.gate.gate import check_requires, goal_of, mean_json
 from skillc.optimize.host import ForwardingObserver, Observer, stop_reason
 from skillc.optimize.loop.baseline import baseline
 from skillc.optimize.loop.step import step
+from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.propose.proposals import wording
 from skillc.optimize.rollouts import Prefetcher
 from skillc.optimize.schedule import Patience, batches
@@ -82,6 +83,8 @@ async def train(engine: Engine, initial: Document, *, begun: SearchState | None 
         state = replace(state, initial=begun.initial, decisions=begun.decisions, accepted=begun.accepted)
     await check_requires(engine, state)
     engine.reserve.set_aside()
+    if engine.null_arm == "first" and begun is None:
+        await measure_null_arm(engine, initial)
     if engine.plan.optimize.speculate and engine.plan.optimize.accept == "gates":
         engine = replace(engine, ahead=Prefetcher(engine.rollouts, engine.admits))
     try:

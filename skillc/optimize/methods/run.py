@@ -16,6 +16,7 @@ from skillc.optimize.gate.gate import check_requires, is_hopeless
 from skillc.optimize.loop.baseline import baseline
 from skillc.optimize.loop.train import TrainResult, first_state
 from skillc.optimize.methods.bridge import section_texts
+from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.schedule import batches
 
 
@@ -68,6 +69,8 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
     state = first_state(engine, initial)
     await check_requires(engine, state)
     engine.reserve.set_aside()
+    if engine.null_arm == "first":
+        await measure_null_arm(engine, initial)
     if is_hopeless(engine, state):
         return TrainResult(state, engine, "perfect", quarantined)
     stopped = "method"
