@@ -339,6 +339,12 @@ _SERVE = (
     SettingKind("python", (TEXT,), "the interpreter with vLLM", unset="found automatically"),
     SettingKind("keep", (SWITCH,), "whether the server keeps running for the next run", default=False),
     SettingKind("timeout", (TIME,), "time limit of the start", default=Fraction(1800)),
+    SettingKind(
+        "batch_invariant",
+        (SWITCH,),
+        "whether replies do not depend on the other calls, with slower kernels",
+        unset="on where vLLM and the GPU support it",
+    ),
     SettingKind("args", (Form("list", items=(TEXT,)),), "further arguments of vLLM"),
     SettingKind("env", (PLAIN_BLOCK,), "variables of the server's environment"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -13,11 +14,12 @@ from pathlib import Path
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.json_values import digest
+from skillc.models.serving.invariance import INVARIANCE, is_batch_invariant
 from skillc.models.serving.options import Options, options_of
 from skillc.plan.digest import SERVED_ALIKE
 from skillc.plan.schema import ModelPlan
 
-_HASHED_APART = (*SERVED_ALIKE, "model", "tokenizer", "chat_template", "lora")
+_HASHED_APART = (*SERVED_ALIKE, "model", "tokenizer", "chat_template", "lora", "batch_invariant")
 _RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 
 
@@ -32,6 +34,7 @@ class Launch:
         options: as declared.
         tokenizer, chat_template: absolute paths, or a name on the hub; None for the model's own.
         lora: absolute folders of the adapters by name.
+        batch_invariant: whether its replies do not depend on the other calls.
         root: the folder that paths in the program are relative to.
         address: the declared address; None if skillc chooses one.
         identity: hex digest of all that decides a reply. It excludes the port.
@@ -44,6 +47,7 @@ class Launch:
     tokenizer: str | None
     chat_template: str | None
     lora: tuple[tuple[str, str], ...]
+    batch_invariant: bool
     root: Path
     address: str | None
     identity: str
@@ -89,6 +93,7 @@ def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
     tokenizer, tokenizer_id = _tokenizer(model.role, options, root, memory)
     template, template_digest = _chat_template(model.role, options.chat_template, root, memory)
     adapters = {each: _adapter(model.role, each, folder, root) for each, folder in options.lora.items()}
+    invariant = is_batch_invariant(model, address, root, os.environ)
     hashed = {key: value for key, value in (model.serve or {}).items() if key not in _HASHED_APART}
     identity = digest(
         {
@@ -98,6 +103,7 @@ def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
             "chat template": template_digest,
             "adapters": {each: _folder_digest(folder, memory) for each, folder in adapters.items()},
             "address": address,
+            **({"batch invariant": True} if invariant else {}),
         }
     )
     return Launch(
@@ -108,6 +114,7 @@ def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
         tokenizer=tokenizer,
         chat_template=template,
         lora=tuple((each, str(folder)) for each, folder in sorted(adapters.items())),
+        batch_invariant=invariant,
         root=root.resolve(),
         address=address,
         identity=identity,
@@ -228,7 +235,8 @@ def environment(launch: Launch, key: str, secret_names: Sequence[str], environ: 
     dropped = {*_DROPPED, *secret_names}
     kept = {name: value for name, value in environ.items() if name not in dropped}
     quiet = {"VLLM_NO_USAGE_STATS": "1", "PYTHONUNBUFFERED": "1"}
-    return {**quiet, **kept, **launch.options.env, KEY_VARIABLE: key}
+    invariant = {INVARIANCE: "1"} if launch.batch_invariant else {}
+    return {**quiet, **kept, **invariant, **launch.options.env, KEY_VARIABLE: key}
 
 
 _THREADS = 8

@@ -38,6 +38,7 @@ class Options:
         lora: folders of adapters by the name that each is served under.
         max_len: maximum tokens of prompt and reply together.
         gpu_share: share of each GPU's memory.
+        batch_invariant: None for on where vLLM and the GPU support it.
         keep: whether the server outlives the run.
         timeout: limit of a start.
         args: further arguments of vLLM.
@@ -55,6 +56,7 @@ class Options:
     gpu_share: float | None = None
     tensor_parallel: int | None = None
     data_parallel: int | None = None
+    batch_invariant: bool | None = None
     port: int | None = None
     python: str | None = None
     keep: bool = False

@@ -175,6 +175,7 @@ class ServerSummary:
         seconds: duration of the last start; None without one.
         restarts: number of restarts.
         cache: the prefix cache during the run; None if it has no counters.
+        batch_invariant: whether its replies do not depend on the other calls.
     """
 
     roles: tuple[str, ...]
@@ -183,6 +184,7 @@ class ServerSummary:
     seconds: float | None
     restarts: int
     cache: PrefixCache | None
+    batch_invariant: bool = False
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the summary as JSON; the prefix cache counts tokens of prompts."""
@@ -192,6 +194,7 @@ class ServerSummary:
             "how": self.how,
             "start_seconds": None if self.seconds is None else round(self.seconds, 1),
             "restarts": self.restarts,
+            "batch_invariant": self.batch_invariant,
             "prefix_cache": None if self.cache is None else asdict(self.cache),
         }
 
@@ -204,4 +207,5 @@ class ServerSummary:
         if self.cache is not None and self.cache.queries:
             share = 100 * self.cache.hits / self.cache.queries
             hits = f"; prefix cache hits: {share:.0f} % of {self.cache.queries:,} prompt tokens"
-        return f"{self.source} by vLLM, {self.how}{duration}{restarts}{hits}"
+        kernels = ", batch-invariant" if self.batch_invariant else ""
+        return f"{self.source} by vLLM, {self.how}{duration}{restarts}{kernels}{hits}"

@@ -15,6 +15,7 @@ from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving.interpreter import find_interpreter
+from skillc.models.serving.invariance import COST
 from skillc.models.serving.launch import HOST, KEY_VARIABLE, Launch, command, environment
 from skillc.models.serving.probe import (
     Address,
@@ -187,7 +188,8 @@ class Server:
         if self._process is None:
             how = "found" if self._found else "reused"
         cache = None if counters is None else counters.since(self._counters_before)
-        return ServerSummary(self.roles, self.launch.model_name, how, self._seconds, self._restarts, cache)
+        invariant = self.launch.batch_invariant
+        return ServerSummary(self.roles, self.launch.model_name, how, self._seconds, self._restarts, cache, invariant)
 
     def close(self) -> None:
         """Stop the process that was started here, unless it is kept; wait until none of it runs."""
@@ -209,7 +211,10 @@ class Server:
         except StartCancelled:
             future.set_exception(PermanentFailure("the run ended while its server was starting"))
         except _ServerExited as exited:
-            self._give_up(future, PermanentFailure(self._describe_exit("at its start", exited), hint=self._log_hint()))
+            hint = self._log_hint()
+            if self.launch.batch_invariant:
+                hint += "; `batch_invariant = off` in its `serve` block starts it with vLLM's usual kernels"
+            self._give_up(future, PermanentFailure(self._describe_exit("at its start", exited), hint=hint))
         except SkillcError as problem:
             self._give_up(future, problem)
         except _PortInUse as in_use:
@@ -340,6 +345,8 @@ class Server:
         self._process = process = ServerProcess(line, variables, self.launch.root, self._home, self._name, hide)
         self.log = process.log
         self.watcher.note(f"starting vLLM for {self._label}; its log is `{process.log}`")
+        if self.launch.batch_invariant and not self._restarts:
+            self.watcher.note(f"vLLM for {self._label} is batch-invariant: {COST}")
         try:
             self._await_answer(process, address, began)
             self._seconds = time.monotonic() - began
