@@ -67,5 +67,7 @@ def _always_alike(model: ModelPlan) -> bool:
 
 def _fits(plan: Plan, spend: Spend) -> bool:
     budget = plan.budget
+    if budget.judge_calls is not None or budget.judge_cost is not None:
+        return False
     pairs = ((budget.calls, spend.calls), (budget.tokens, spend.tokens), (budget.cost, spend.cost))
     return all(cap is None or (value is not None and value <= cap) for cap, value in pairs)

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
+from skillc.language.loop import SPENDING_CAPS
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.arms import OpeningScore, measure_always_read, measure_no_skill, opening_score
 from skillc.optimize.engine import Engine
@@ -24,7 +25,7 @@ from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 RETRIES = 2
 # Ends of the loop after which a null arm that runs last is left out: nothing is left for it.
-_CUT_OFF = ("interrupted", DOWN, "time", "calls", "tokens", "cost")
+_CUT_OFF = ("interrupted", DOWN, "time", *SPENDING_CAPS)
 T = TypeVar("T")
 
 
