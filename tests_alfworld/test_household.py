@@ -142,6 +142,58 @@ def test_a_wrong_command_changes_nothing(tmp_path, solved, monkeypatch) -> None:
     assert rollout.trajectory.reward == 1.0
 
 
+TOOLS = """
+def act(command: str, environment) -> str:
+    \"\"\"Act in the house.
+
+    Args:
+        command: one of the possible actions.
+    \"\"\"
+    return environment.step(command)
+
+
+def inventory(environment) -> str:
+    \"\"\"List what you carry.\"\"\"
+    return environment.step("inventory")
+"""
+
+
+def test_an_agent_plays_by_tools_that_act(tmp_path, solved, monkeypatch) -> None:
+    monkeypatch.setenv("SKILLC_ALFWORLD_PYTHON", str(PYTHON))
+    (tmp_path / "house.py").write_text(TOOLS)
+    first = solved[0]
+    tools = [{"function": "python", "arguments": [f"house:{name}"]} for name in ("act", "inventory")]
+    settings = {"turns": 30, "agent": {"kind": "react", "tools": tools}}
+    task = TaskPlan(
+        inputs=(FieldPlan(name="goal", type=TEXT, column="goal"),),
+        outputs=(FieldPlan(name="done", type=TypePlan(kind="bool"), column="done"),),
+        rollout=RolloutPlan(kind="environment", arguments=("alfworld",), settings=settings),
+    )
+    calls = [("inventory", {}), *(("act", {"command": each}) for each in first["commands"]), ("finish", {"done": True})]
+    script, made = iter(calls), plan_of(task=task)
+
+    def says(sent):
+        name, arguments = next(script)
+        fields = {"next_thought": "so", "next_tool_name": name, "next_tool_args": json.dumps(arguments)}
+        return reply(
+            "\n\n".join([*(f"[[ ## {key} ## ]]\n{value}" for key, value in fields.items()), "[[ ## completed ## ]]"])
+        )
+
+    async def scenario():
+        with Client(made, transport=Scripted(says), root=tmp_path) as client:
+            runner = RolloutRunner(made, client, root=tmp_path)
+            try:
+                return await runner(None, example(first["example"]), 0, "rollout")
+            finally:
+                await runner.close()
+
+    done = asyncio.run(scenario())
+    assert done.failure is None, done.detail
+    assert (done.trajectory.reward, done.prediction) == (1.0, {"done": True})
+    assert [call.tool for call in done.trajectory.calls()] == [name for name, _ in calls[:-1]]
+    assert "You are not carrying anything." in [getattr(step, "text", "") for step in done.trajectory.steps]
+
+
 MAKE = """
 import importlib.util, json, sys
 spec = importlib.util.spec_from_file_location("engine", sys.argv[1])

@@ -126,6 +126,10 @@ def test_a_slow_update_and_effects_show_the_calls(tmp_path):
         (RolloutPlan(kind="react", settings={"turns": 4}), "react (the target calls tools in at most 4 turns, then "),
         (RolloutPlan(kind="react"), "react (the target calls tools in at most "),
         (RolloutPlan(kind="environment"), "environment (the target acts in at most 50 turns)"),
+        (
+            RolloutPlan(kind="environment", settings={"agent": "react", "turns": 5}),
+            "environment (the target calls tools and acts in at most 5 turns)",
+        ),
         (RolloutPlan(kind="code"), "code (the target writes and runs Python in at most 10 rounds, then answers)"),
         (RolloutPlan(kind="codex"), "codex (an agent that works in a folder of files)"),
         (RolloutPlan(kind="python"), "python"),

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from plan_samples import PRICES, SIZES, plan
 
 from skillc.budget.bounds import bounds
+from skillc.budget.call_sizes import most_calls
 from skillc.budget.spend import Extent, Sizes, Spend, one_call
 from skillc.budget.steps import decisions_of, epochs_of, merge_calls, most_merge_calls, open_ended, steps_of, wave_size
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
 from skillc.json_values import fields_of
 from skillc.language.loop import OptimizePlan, SchedulePlan
-from skillc.plan.schema import GatePlan, ModelPlan, PricePlan
+from skillc.plan.schema import GatePlan, ModelPlan, PricePlan, RolloutPlan
 
 CURES = GatePlan(
     name="cures",
@@ -305,3 +306,35 @@ def test_a_step_has_drafts_or_edits_and_each_draft_is_tried_and_one_revised():
     screened = calls(without, "screen")
     assert calls(found, "screen") == (0, screened[1] // 2 + 8 * 2 * (12 + 6), screened[2])
     assert "draft" not in {stage.name for stage in without.stages}
+
+
+@pytest.mark.parametrize(
+    ("settings", "load", "most"),
+    [
+        ({"turns": 5}, "always", 5),
+        ({"turns": 5}, "on_demand", 5 + 1),
+        ({"turns": 5, "agent": "react"}, "always", 5 * (3 + 1)),
+        ({"turns": 5, "agent": {"kind": "react", "calls": 2, "result": 500}}, "always", 5 * (2 + 1)),
+    ],
+)
+def test_an_environment_is_bounded_by_its_turns_tools_and_openings(settings, load, most):
+    made = plan()
+    rollout = RolloutPlan(kind="environment", arguments=("house:House",), settings=settings)
+    skill = made.skill.model_copy(update={"load": load})
+    made = made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout}), "skill": skill})
+    found = bounds(made, SIZES, PRICES)
+    assert calls(found, "final test")[2] == 320 * most
+    assert most_calls(made, SIZES) == most
+
+
+def test_the_results_of_tools_are_part_of_the_largest_prompt():
+    def largest(settings):
+        rollout = RolloutPlan(kind="environment", arguments=("house:House",), settings={"turns": 1, **settings})
+        made = plan()
+        made = made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout})})
+        return bounds(made, SIZES, PRICES).stage("final test").bound.most.prompt
+
+    few, many = (largest({"agent": {"kind": "react", "calls": 1, "result": size}}) for size in (100, 1_100))
+    assert largest({}) < few
+    # Two calls in the one turn of each rollout, each with one result.
+    assert many - few == 320 * 2 * 1_000

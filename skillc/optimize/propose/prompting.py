@@ -365,7 +365,8 @@ def rollout_text(rollout: RolloutPlan) -> str:
     if kind == "react":
         return f"react (the target calls tools in at most {limit('turns')} turns, then answers)"
     if kind == "environment":
-        return f"environment (the target acts in at most {limit('turns')} turns)"
+        does = "acts" if rollout.with_tools is None else "calls tools and acts"
+        return f"environment (the target {does} in at most {limit('turns')} turns)"
     if kind == "code":
         return f"code (the target writes and runs Python in at most {limit('rounds')} rounds, then answers)"
     return f"{kind} (an agent that works in a folder of files)" if is_agent(kind) else kind

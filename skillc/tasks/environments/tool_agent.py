@@ -112,8 +112,9 @@ class ToolForm:
         """Return the last tool, those of the program as the skill names and describes them, and `open_skill`."""
         offered = self.site.offered(skill)
         document, renames = skill.document if skill is not None else None, self.site.plan.skill.renames_tools
-        own = with_texts((self.last, *self.declared.tools), document, renames=renames)
-        return (*own, *([opening_tool(offered)] if offered else ()))
+        last = with_texts((self.last,), document)
+        own = with_texts(self.declared.tools, document, renames=renames)
+        return (*last, *own, *([opening_tool(offered)] if offered else ()))
 
     def _instructions(self, text: str | None, tools: Sequence[Tool]) -> str:
         turns = counted(self.form.turns, "turn")
