@@ -16,7 +16,7 @@ from skillc.evaluate.skills import unknown_looks
 from skillc.gates import units
 from skillc.gates.units import format_quantity
 from skillc.outcomes import Mean
-from skillc.pipeline.report import VERDICT_STYLE, percent, points, spent_line, spent_lines
+from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points, spent_line, spent_lines
 from skillc.plan.schema import MetricPlan
 from skillc.text import counted
 
@@ -339,7 +339,7 @@ def _missing(found: Evaluation) -> list[str]:
 
 
 def _facts(found: Evaluation) -> Text:
-    lines = spent_lines(found.spent)
+    lines = [*spent_lines(found.spent), *judge_lines(found.job.plan, found.spent)]
     paid = spent_line(found.spent, "paid")
     if paid != spent_line(found.spent):
         lines.append(f"paid      {paid}; the rest came from the cache")

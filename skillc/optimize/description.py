@@ -163,6 +163,10 @@ class DescriptionRollouts(Rollouts):
         """As `Rollouts.holds`."""
         return self._rollouts.holds(condition, self._examples[example.id])
 
+    def judged(self) -> tuple[int, int, int]:
+        """As `Rollouts.judged`."""
+        return self._rollouts.judged()
+
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """As `Rollouts.known`."""
         found = self._rollouts.known(self._with(skill), self._examples[example.id], sample)

@@ -151,6 +151,11 @@ class Rollouts:
         measured = [score for score in scores if score is not None]
         return sum(measured) if len(measured) == samples else None
 
+    def judged(self) -> tuple[int, int, int]:
+        """Return the counts of `Outcome.judged` over all rollouts so far."""
+        counts = [outcome.judged for outcome in self._known.values()]
+        return sum(each[0] for each in counts), sum(each[1] for each in counts), sum(each[2] for each in counts)
+
     def unmeasured(self, skill: Document | None, examples: Iterable[Example], sample: int = 0) -> list[Example]:
         """Return the examples without a measured outcome, in order."""
         known = ((example, self.known(skill, example, sample)) for example in examples)

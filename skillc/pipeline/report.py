@@ -14,10 +14,14 @@ from rich.text import Text
 
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
+from skillc.json_values import objects_in
 from skillc.language.loop import SPENDING_CAPS
 from skillc.optimize.final import ArmScore
 from skillc.optimize.null_arm import amount
+from skillc.plan.judges import judges_of
 from skillc.plan.lock import lock_json
+from skillc.plan.models import OPTIMIZER, TARGET, judges
+from skillc.plan.schema import Plan
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
 from skillc.text import counted, joined
@@ -40,6 +44,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
         "gain_over_none": None if compiled.tested.over_none is None else round(float(compiled.tested.over_none), 6),
         "parts": {name: _parts_json(tables) for name, tables in compiled.tested.parts.items()},
         "spent": compiled.spent,
+        **_judges_json(compiled),
         "served": [served.to_json() for served in compiled.served],
         "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
         "interrupted": compiled.interrupted,
@@ -53,6 +58,16 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
         "candidate": str(compiled.artifact) if compiled.withheld else None,
         "kept": [str(path) for path in compiled.kept],
     }
+
+
+def _judges_json(compiled: Compiled) -> dict[str, JsonValue]:
+    """Return what the judges took and how they compared, nothing without judges."""
+    engine = compiled.trained.engine
+    if not judges_of(engine.plan):
+        return {}
+    pairs, by_order, instructions = engine.rollouts.judged()
+    counts: dict[str, JsonValue] = {"pairs": pairs, "by_order": by_order, "instructions": instructions}
+    return {"judges": {"spent": dict(judge_spent(engine.plan, compiled.spent)), **counts}}
 
 
 def _parts_json(tables: tuple[dict[str, ArmScore], dict[str, ArmScore]]) -> JsonValue:
@@ -245,7 +260,8 @@ def _verdict(verdict: Verdict, unbeaten: str) -> Text:
 
 def _facts(compiled: Compiled) -> Text:
     stopped, ahead = compiled.trained.stopped, compiled.trained.engine.ahead
-    lines = spent_lines(compiled.spent)
+    engine = compiled.trained.engine
+    lines = [*spent_lines(compiled.spent), *judge_lines(engine.plan, compiled.spent, engine.rollouts.judged())]
     if book_total(compiled.spent, "paid").get("calls") != book_total(compiled.spent, "charged").get("calls"):
         lines.append(f"paid      {spent_line(compiled.spent, 'paid')} over all sessions; the rest came from the cache")
     lines += [f"served    {served.line}" for served in compiled.served]
@@ -291,6 +307,38 @@ def spent_lines(spent: dict[str, JsonValue]) -> list[str]:
         calls, tokens = found
         of = "its" if calls == total.get("calls") == 1 else f"of {calls:,} of {total.get('calls'):,} calls the"
         lines.append(f"          {of} usage was not reported: {tokens:,} tokens are reserved bounds")
+    return lines
+
+
+def judge_spent(plan: Plan, spent: Mapping[str, JsonValue]) -> dict[str, dict[str, JsonValue]]:
+    """Return calls, tokens and nano-dollars (None if unknown) of each judge with a model of its own, by role."""
+    charged = spent.get("charged")
+    lines = objects_in(charged.get("lines")) if isinstance(charged, Mapping) else []
+    found: dict[str, dict[str, JsonValue]] = {}
+    for role in sorted({*judges(plan)} - {TARGET, OPTIMIZER}):
+        own = [line for line in lines if line["role"] == role]
+        costs = [line["cost_nano"] for line in own]
+        known = [cost for cost in costs if isinstance(cost, int)]
+        found[role] = {
+            "calls": sum(line["calls"] for line in own if isinstance(line["calls"], int)),
+            "tokens": sum(line["tokens"] for line in own if isinstance(line["tokens"], int)),
+            "cost_nano": sum(known) if len(known) == len(costs) else None,
+        }
+    return found
+
+
+def judge_lines(plan: Plan, spent: Mapping[str, JsonValue], counts: tuple[int, int, int] = (0, 0, 0)) -> list[str]:
+    """Render what each judge took, how often the order decided a comparison, and answers that address their judge."""
+    lines = []
+    for role, own in judge_spent(plan, spent).items():
+        cost = own["cost_nano"]
+        dollars = f"${cost / 10**9:.2f}" if isinstance(cost, int) else "an unknown cost"
+        lines.append(f"judge     {role}: {own['calls']:,} calls, {own['tokens']:,} tokens, {dollars}")
+    pairs, by_order, instructions = counts
+    if pairs:
+        lines.append(f"          the order decided {by_order:,} of {pairs:,} comparisons")
+    if instructions:
+        lines.append(f"          {counted(instructions, 'verdict')} reported instructions in the answer")
     return lines
 
 
