@@ -26,7 +26,8 @@ from skillc.stats.noise import Difference, Noise, Repeats, difference_of, noise_
 
 STAGE = "noise"
 # Samples of other verbs are below; each repeat at each concurrency has its own, which no cache answers for another.
-_FIRST_SAMPLE = 10_000
+_FIRST_SAMPLE = 10_000_000
+_REPEATS = 10_000
 
 
 class _NoReserve:
@@ -79,7 +80,7 @@ class NoiseFound:
 
 def sample_of(concurrency: int, repeat: int) -> int:
     """Return the sample of a repeat, which is part of every cache key."""
-    return concurrency * _FIRST_SAMPLE + repeat
+    return _FIRST_SAMPLE + concurrency * _REPEATS + repeat
 
 
 def measure_noise(job: NoiseJob, observer: Observer, client: Client, stop: Stop | None = None) -> NoiseFound:

@@ -13,13 +13,14 @@ from conftest_cli import PROGRAM, skillc
 from rich.console import Console
 
 from skillc.errors import SkillcError
+from skillc.evaluate.recheck.run import FIRST_SAMPLE
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.noise.job import NoiseOptions, prepare_noise
 from skillc.noise.report import noise_json, noise_table, preview_line
-from skillc.noise.run import NoiseFound, measure_noise
+from skillc.noise.run import NoiseFound, measure_noise, sample_of
 from skillc.optimize.host import SilentObserver
 from skillc.run.stop import Stop
 
@@ -104,7 +105,7 @@ def test_a_target_that_flips_under_load_is_steady_alone(loaded: Path) -> None:
     assert len(client.calls) == found.job.rollouts == 6 * 2 * len(found.job.examples) == found.job.bound.most.calls
     # Every call has a sample that no compile and no other repeat has.
     assert len({call.sample for call in client.calls}) == 12
-    assert min(call.sample for call in client.calls) > 1_000  # type: ignore[type-var]
+    assert min(call.sample for call in client.calls) > FIRST_SAMPLE + 1_000  # type: ignore[type-var]
 
 
 @pytest.mark.parametrize("most", [1, 3])
@@ -161,7 +162,7 @@ def test_gates_that_ask_for_more_than_the_noise_do_not_accept_it(loaded: Path) -
 
 
 def test_failed_rollouts_are_not_scored_and_are_tried_again(loaded: Path) -> None:
-    found, client = measured(loaded, repeats=3, concurrency=(1,), failing=(10_001,))
+    found, client = measured(loaded, repeats=3, concurrency=(1,), failing=(sample_of(1, 1),))
     (one,) = found.at
     size = len(found.job.examples)
     assert one.unmeasured == {"transport": size}
@@ -169,7 +170,7 @@ def test_failed_rollouts_are_not_scored_and_are_tried_again(loaded: Path) -> Non
     assert len(client.calls) == 5 * size
     assert "unmeasured (transport)" in shown(found)
     with pytest.raises(SkillcError, match=f"no example was measured twice at one concurrency: {2 * size} transport"):
-        measured(loaded, repeats=3, concurrency=(1,), failing=(10_001, 10_002))
+        measured(loaded, repeats=3, concurrency=(1,), failing=(sample_of(1, 1), sample_of(1, 2)))
 
 
 def test_an_interrupted_measurement_reports_what_it_has(loaded: Path) -> None:
