@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("--answer", "answers", multiple=True, metavar="COLUMN", help="The column to answer. Repeatable.")
 @click.option("--input", "inputs", multiple=True, metavar="COLUMN", help="An input column. Repeatable.")
+@click.option("--judge", "judged", metavar="OUTPUT", help="DATA has no right answers: a judge scores this output.")
 @click.option("--group", metavar="COLUMN", help="Rows that share its value stay on one side of the split.")
 @click.option("--from", "base", type=click.Path(path_type=Path), help="Start from this SKILL.md, or from its folder.")
 @click.option(
@@ -38,6 +39,7 @@ def new(
     data: Path,
     answers: tuple[str, ...],
     inputs: tuple[str, ...],
+    judged: str | None,
     group: str | None,
     base: Path | None,
     freeze: tuple[str, ...],
@@ -50,7 +52,8 @@ def new(
 
     DATA is a CSV, TSV, JSON, JSONL or Parquet file, or a folder saved by the Hugging Face `datasets` library. Inputs,
     answer, group and metric are guessed from the columns, and each guess is printed with its reason. --answer, --input
-    and --group overrule it.
+    and --group overrule it. With --judge the data needs no answers: the program has a rubric, by which a model judges
+    the output.
 
     With --from, the program keeps the text of the SKILL.md. A section that is a list, of bullets or of steps, becomes
     rules, which the optimizer may edit; every other section, and each that --freeze names, is frozen.
@@ -68,7 +71,7 @@ def new(
         raise SkillcError("`--freeze` needs `--from`", hint="add `--from SKILL.md`")
     existing = existing_skill(base, freeze).with_folder(target, force=force) if base is not None else None
     models = model_statements(model) if model is not None else RULEBOOK_MODELS
-    started = start(data, target.parent, ColumnChoice(answers, inputs, group), existing, models)
+    started = start(data, target.parent, ColumnChoice(answers, inputs, group, judged), existing, models)
     try:
         target.write_text(started.text, encoding="utf-8")
     except OSError as problem:

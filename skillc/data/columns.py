@@ -193,7 +193,7 @@ def _missing(row: Row, column: DataColumn) -> BadValue:
     message = f"{what}; the row has {name_list(row.values) or 'nothing'}"
     if close is None and column.metric is not None:
         message += f", and `{column.metric}` compares `{field.name}` with it"
-        advice = "give the right answers, or a metric that needs none: `python(...)`, `mentions`, `valid_json`"
+        advice = "give the right answers, or a metric that needs none: `judge` without `gold`, `python(...)`"
         return BadValue(message, advice, metric=column.metric)
     hint = f'if `{close}` is meant, write `{column.role} {field.name}: ... {{ column = "{close}" }}`' if close else None
     return BadValue(message, hint)

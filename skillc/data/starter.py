@@ -21,6 +21,7 @@ from skillc.text import counted, free_name, joined
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
 _LONG_TEXT = 20
+_LONG_ANSWER = 400
 _SMALL = 100
 _LABEL_NAMES = {"label", "labels", "category", "class", "intent", "sentiment", "topic", "priority"}
 _ROUTE_NAMES = {"team", "queue", "department", "route", "verdict", "decision"}
@@ -38,11 +39,16 @@ _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns that the user chose; the others are guessed."""
+    """The columns that the user chose; the others are guessed.
+
+    Attributes:
+        judged: the output of data without right answers, which a judge scores.
+    """
 
     answers: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     group: str | None = None
+    judged: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +77,25 @@ class StarterProgram:
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """The role of each column."""
+    """The role of each column; `judged` if the output is none of them, and a judge scores it."""
 
     inputs: tuple[ColumnProfile, ...]
     outputs: tuple[ColumnProfile, ...]
     group: ColumnProfile | None
     slice: ColumnProfile | None
     others: tuple[ColumnProfile, ...]
+    judged: bool = False
 
 
 RULEBOOK_MODELS = (
     "# Not a language model: a small rule reader that ships with skillc and needs no key. Put a real one here,\n"
     '# such as "openai/gpt-5.5-mini", when you have one.\n'
     'model target    = "rulebook/v1"\nmodel optimizer = "rulebook/v1"'
+)
+
+
+_REFEREE = (
+    "# The judge. One of another family than the target's does not favour its own kind.\nmodel referee   = optimizer"
 )
 
 
@@ -107,23 +119,23 @@ def start(
         models: the statements of `target` and `optimizer`.
 
     Raises:
-        SkillcError: the file cannot be read, has fewer than two usable columns, or lacks a chosen column.
+        SkillcError: the file cannot be read, has too few usable columns, or lacks a chosen column.
     """
     columns = profile(path)
     choice = choice or ColumnChoice()
     guess = _guess(columns, path.name, choice)
     names = _names([*guess.inputs, *guess.outputs, *(c for c in (guess.group, guess.slice) if c)])
-    goal = next(
-        name for name in ("correct", "score", "right", "hit", "goal_score", "goal_mean") if name not in names.values()
-    )
+    goals = ("correct", "score", "right", "hit", "goal_score", "goal_mean")[guess.judged :]
+    goal = next(name for name in goals if name not in names.values())
     source = Path(os.path.relpath(path, relative_to)).as_posix() if relative_to is not None else path.name
     parts = [
         _head(path, columns[0].rows),
         "language 1",
         _task(guess, names),
         _skill(guess, names) if existing is None else _existing(existing, guess, names),
-        models,
+        f"{models}\n{_REFEREE}" if guess.judged else models,
         _data(guess, names, source),
+        *([_rubric(guess, names)] if guess.judged else []),
         f"# The metric to improve.\ngoal {goal} = {_goal(guess, names)}",
         _budget(guess),
         _gates(guess, names, goal),
@@ -146,15 +158,21 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: ColumnChoice) ->
     if chosen_group is not None and chosen_group.name in answers:
         raise SkillcError(f"column `{chosen_group.name}` is both --answer and --group", hint="name it once")
     usable = [c for c in columns if c.name.lower() != "id" and c.name.strip() and c.empty < c.rows]
-    if len(usable) < 2:
+    if len(usable) < (2 if choice.judged is None else 1):
+        if choice.judged is not None:
+            raise SkillcError(f"`{file}` has no usable column", hint="it needs an input column")
         raise SkillcError(
             f"`{file}` has fewer than two usable columns",
-            hint="it needs an input column and a column with the right answer of each row",
+            hint="it needs an input column and a column with the right answer of each row; without right answers, name "
+            "what a judge scores: `--judge reply`",
         )
     candidates = [c for c in usable if c.name not in choice.inputs and c is not chosen_group] or usable
-    outputs = tuple(named[name] for name in choice.answers) or (
-        max(candidates, key=lambda c: _answer_likeness(c, candidates)),
-    )
+    if choice.judged is not None:
+        outputs: tuple[ColumnProfile, ...] = (_judged_output(choice, columns, file),)
+    else:
+        outputs = tuple(named[name] for name in choice.answers) or (
+            max(candidates, key=lambda c: _answer_likeness(c, candidates)),
+        )
     rest = [c for c in usable if not any(c is output for output in outputs)]
     texts = [c for c in rest if c.kind in _FILES or (c.kind == "text" and c.mean_length >= _LONG_TEXT)]
     group = chosen_group or next((c for c in rest if c not in texts and _repeats(c) and _named(c, _GROUPS)), None)
@@ -170,7 +188,24 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: ColumnChoice) ->
         group = None
     used = [*inputs, *outputs, group, sliced]
     others = tuple(c for c in columns if not any(c is u for u in used))
-    return _Guess(tuple(inputs), outputs, group, sliced, others)
+    return _Guess(tuple(inputs), outputs, group, sliced, others, judged=choice.judged is not None)
+
+
+def _judged_output(choice: ColumnChoice, columns: Sequence[ColumnProfile], file: str) -> ColumnProfile:
+    """Return the profile of an output that no column has.
+
+    Raises:
+        SkillcError: a column has it, or the user names right answers too.
+    """
+    name, rows = choice.judged or "", columns[0].rows
+    if choice.answers:
+        raise SkillcError("`--judge` is for data without right answers", hint="leave out `--answer` or `--judge`")
+    if any(column.name == name for column in columns):
+        hint = f"leave out `--judge` and write `--answer {name}` if it has the right answers, else choose another name"
+        raise SkillcError(f"`{file}` has a column `{name}`", hint=hint)
+    if not _writable(name) or name in _RESERVED:
+        raise SkillcError(f"`{name}` is not a name for an output", hint="use letters, digits and `_`: `--judge reply`")
+    return ColumnProfile(name, csv=False, rows=rows, characters=rows * _LONG_ANSWER, kinds={"text": rows})
 
 
 def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> ColumnProfile:
@@ -201,10 +236,12 @@ def _reasons(guess: _Guess, names: dict[str, str], choice: ColumnChoice) -> Iter
         long = column.kind == "text" and column.mean_length >= _LONG_TEXT
         why = f"text of {column.mean_length:,.0f} characters on average" if long else "no longer text is left"
         yield Reason("input", column.name, "named by --input" if choice.inputs else why)
-    for column in guess.outputs:
+    for column in guess.outputs if not guess.judged else ():
         likely = "named like an answer" if _named(column, _ANSWERS) else "looks most like an answer"
         why = f"{likely}, {column.distinct} values: labels" if _labels(column) else f"{likely}: {column.kind}"
         yield Reason("answer", column.name, "named by --answer" if choice.answers else why)
+    if guess.judged:
+        yield Reason("output", guess.outputs[0].name, "named by --judge: the data has no right answers")
     if guess.group:
         group = guess.group
         why = "named by --group" if choice.group else f"named like one, {group.distinct:,} values repeat"
@@ -213,7 +250,10 @@ def _reasons(guess: _Guess, names: dict[str, str], choice: ColumnChoice) -> Iter
         yield Reason("group", "none", "no column is named like a customer, user or session")
     if guess.slice:
         yield Reason("compare by", guess.slice.name, f"{guess.slice.distinct} values: no value may get worse")
-    yield Reason("metric", _goal(guess, names), "; ".join(dict.fromkeys(map(_metric_reason, guess.outputs))))
+    why = "a judge scores it by the rubric `quality`: write down what is good"
+    if not guess.judged:
+        why = "; ".join(dict.fromkeys(map(_metric_reason, guess.outputs)))
+    yield Reason("metric", _goal(guess, names), why)
     if guess.others:
         yield Reason("not used", name_list([column.name for column in guess.others]), "declare a field to use one")
 
@@ -422,7 +462,20 @@ def _split(guess: _Guess) -> str:
     return f"split = {' : '.join(written(n) for n in counts)}    # train : validation : test"
 
 
+def _rubric(guess: _Guess, names: dict[str, str]) -> str:
+    given, wanted = (names[each[0].name].replace("_", " ") for each in (guess.inputs, guess.outputs))
+    return f'''# What the judge scores by. Write down what is good and bad: a judge is as good as its rubric.
+rubric quality = """
+  Is the {wanted} right for the {given}?
+  3  it does all that is asked for, and nothing in it is wrong
+  2  it does most of it
+  1  it is wrong, or beside the question
+"""'''
+
+
 def _goal(guess: _Guess, names: dict[str, str]) -> str:
+    if guess.judged:
+        return f"judge({names[guess.outputs[0].name]}, quality, model = referee)"
     metrics = [_metric(column, names) for column in guess.outputs]
     return metrics[0] if len(metrics) == 1 else f"({' + '.join(metrics)}) / {len(metrics)}"
 

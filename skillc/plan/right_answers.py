@@ -1,7 +1,7 @@
 """Which outputs of a program need right answers in its data: those that a metric compares with them.
 
-A program may have none: a metric that reads the output alone, calls of tools, a reward, or a function of the user
-measures a rollout without.
+A program may have none: a judge, a metric that reads the output alone, calls of tools, a reward, or a function of the
+user measures a rollout without.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.terms import CallTerm, FieldTerm, walk
+from skillc.plan.judges import judge_of
 from skillc.plan.schema import Plan
 
 
@@ -20,13 +21,16 @@ def compared_outputs(plan: Plan) -> Mapping[str, str]:
         for part in walk(metric.term):
             if not isinstance(part, CallTerm):
                 continue
-            for output in _compared(part):
+            for output in _compared(plan, part):
                 found.setdefault(output, metric.name)
     return found
 
 
-def _compared(call: CallTerm) -> list[str]:
-    """Return the outputs that a call compares with right answers."""
+def _compared(plan: Plan, call: CallTerm) -> list[str]:
+    """Return the outputs that a call compares with right answers, itself or by a judge that reads them."""
+    if call.function == "judge":
+        judge = judge_of(plan, call)
+        return [judge.output] if judge.sees_gold else []
     known = EXAMPLE_FUNCTIONS.get(call.function)
     if known is None or not known.compares:
         return []

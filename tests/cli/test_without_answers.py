@@ -155,3 +155,101 @@ def test_a_bound_is_made_without_answers(tmp_path: Path) -> None:
     plan = plan_file(folder / "things.skill").plan
     sizes = sizes_of(plan, load_data(plan, folder), folder)
     assert (sizes.outputs.mean, sizes.outputs.most) == (1, 1)
+
+
+# ---- judges ---------------------------------------------------------------------------------------
+
+JUDGE = """
+import json, re
+
+WORDS = {"fruit": "apple pear cherry mango", "tool": "hammer saw chisel wrench", "animal": "horse otter heron lynx"}
+
+def part(text, title):
+    return re.search(rf"BEGIN \\w+ {title}\\n(.*?)\\nEND", text, re.DOTALL)[1]
+
+def judge(messages, model, parameters):
+    text = messages[-1]["content"]
+    case = re.search(r"Case (\\w+)", text)[1]
+    asked, said = part(text, "input text"), part(text, "answer kind")
+    right = next(kind for kind, words in WORDS.items() if any(word in asked for word in words.split()))
+    reason = "it names the kind" if said == right else f"the reply should be `{right}`"
+    return json.dumps({"case": case, "verdicts": [{"reason": reason, "level": 3 if said == right else 1}]})
+"""
+RUBRIC = """rubric fits = \"\"\"
+  3  the kind is that of the thing
+  1  it is another
+\"\"\" { sees = SEES }
+model referee = "own/judge" { backend = python("judges:judge") }
+"""
+
+
+def by_judge(sees: str, more: str = "") -> str:
+    rubric = RUBRIC.replace(" { sees = SEES }", f" {{ sees = [{sees}] }}" if sees else "")
+    text = PROGRAM.replace("exact_match(kind)", f"judge(kind, fits, model = referee{more})")
+    return text.replace("data {", f"{rubric}data {{")
+
+
+@pytest.mark.parametrize(("sees", "more"), [("gold", ""), ("", ", against = gold")])
+def test_a_judge_that_reads_right_answers_needs_them(tmp_path: Path, sees: str, more: str) -> None:
+    folder = without_answers(tmp_path, by_judge(sees, more))
+    plan = plan_file(folder / "things.skill", complete=False).plan
+    with pytest.raises(SkillcError, match="`correct` compares `kind` with it"):
+        load_data(plan, folder)
+    folder = without_answers(tmp_path, by_judge("trajectory", ", against = initial"))
+    assert not load_data(plan_file(folder / "things.skill", complete=False).plan, folder).answered
+
+
+@pytest.mark.thorough
+def test_the_loop_improves_from_the_reasons_of_a_judge_alone(tmp_path: Path) -> None:
+    folder = without_answers(tmp_path, by_judge(""))
+    (folder / "judges.py").write_text(JUDGE)
+    done = skillc("compile", "things.skill", "--json", folder=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["verdict"] == "improved"
+    assert told["test"]["best"]["mean"] > told["test"]["initial"]["mean"] + 0.3
+
+
+# ---- new ------------------------------------------------------------------------------------------
+
+
+def mails(folder: Path, header: str = "mail,customer") -> Path:
+    (folder / "mails.csv").write_text(
+        f"{header}\n" + "".join(f"Where is my order number {i}?,c{i % 60}\n" for i in range(200))
+    )
+    return folder
+
+
+def test_new_writes_a_program_with_a_rubric_for_data_without_answers(tmp_path: Path) -> None:
+    done = skillc("new", "mails.csv", "--judge", "reply", folder=mails(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "named by --judge: the data has no right answers" in done.stdout
+    text = (tmp_path / "mails.skill").read_text()
+    assert "goal score = judge(reply, quality, model = referee)" in text
+    assert {each.code for each in check_data(tmp_path / "mails.skill").kept} <= {"SK557"}
+    planned = plan_file(tmp_path / "mails.skill", offline=True)
+    assert not estimate(planned).failed
+    assert skillc("fmt", "--check", "mails.skill", folder=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--judge", "mail"), "has a column `mail`"),
+        (("--judge", "a reply"), "`a reply` is not a name for an output"),
+        (("--judge", "reply", "--answer", "mail"), "`--judge` is for data without right answers"),
+    ],
+)
+def test_mistakes_with_a_judged_output_are_messages(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = skillc("new", "mails.csv", *arguments, folder=mails(tmp_path))
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_one_column_is_enough_for_a_judge_and_the_error_without_says_so(tmp_path: Path) -> None:
+    (tmp_path / "mails.csv").write_text("mail\n" + "".join(f"Where is my order number {i}?\n" for i in range(200)))
+    refused = skillc("new", "mails.csv", folder=tmp_path)
+    assert refused.returncode == 2
+    assert "`--judge reply`" in refused.stderr
+    assert skillc("new", "mails.csv", "--judge", "reply", folder=tmp_path).returncode == 0

@@ -99,7 +99,7 @@ def rows(count: int) -> list[dict[str, str]]:
     ]
 
 
-def planted_in(folder: Path, *rules: str, mean: float = 1.0, count: int = 108) -> Path:
+def planted_in(folder: Path, *rules: str, mean: float = 1.0, count: int = 84) -> Path:
     """A program with a compiled skill of these rules, whose lock has a mean of the goal on validation and test."""
     paths = ArtifactPaths.beside(folder, "sort-things")
     paths.folder.mkdir(parents=True)
@@ -120,7 +120,7 @@ def planted_in(folder: Path, *rules: str, mean: float = 1.0, count: int = 108) -
         data=DataLock(digest=data.digest, train=len(data.train), validation=len(data.validation), test=len(data.test)),
         skill=SkillLock(initial=digest(initial), best=digest(skill)),
         files={paths.key(paths.skill): hashlib.sha256(paths.skill.read_bytes()).hexdigest()},
-        models={"target": ModelLock(model="own/planted")},
+        models={"target": ModelLock(model="own/planted", parameters=plan.models["target"].parameters)},
         verdict="improved",
         validation=ValidationLock(best=best),
         test=TestLock(best=ArmLock(mean=Fraction(mean), n=len(data.test))),

@@ -176,7 +176,7 @@ def false_claims(rules: int, rechecks: int, groups: int, seed: int) -> int:
 
 
 def test_where_no_rule_matters_one_recheck_in_twenty_claims_something_at_most() -> None:
-    assert false_claims(rules=5, rechecks=200, groups=12, seed=1) <= 10
+    assert false_claims(rules=5, rechecks=100, groups=12, seed=1) <= 5
 
 
 @pytest.mark.thorough
@@ -184,6 +184,7 @@ def test_where_no_rule_matters_with_many_rules_and_examples() -> None:
     assert false_claims(rules=8, rechecks=100, groups=60, seed=8) <= 5
 
 
+@pytest.mark.thorough
 def test_a_rule_that_says_nothing_to_a_noisy_model_is_not_claimed(tmp_path: Path) -> None:
     rules = [f"If the text is strange, think of number {i}." for i in range(6)]
     found = rechecked(planted_in(tmp_path / "things", *rules), model="noisy")
@@ -196,6 +197,7 @@ def test_a_rule_that_says_nothing_to_a_noisy_model_is_not_claimed(tmp_path: Path
 # ---- drift ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_goal_above_the_lock_is_no_failure(tmp_path: Path) -> None:
     folder = planted_in(tmp_path / "things", PAYS, mean=0.2)
     found = rechecked(folder)
@@ -217,7 +219,7 @@ def test_other_data_and_another_program_are_said(tmp_path: Path) -> None:
     folder = planted_in(tmp_path / "things", PAYS)
     same = job_of(folder)
     assert same.same
-    assert not any("since the compile" in note for note in same.notes)
+    assert not any("since the compile" in note or "made with" in note for note in same.notes)
     noisy = job_of(folder, model="noisy")
     assert any("made with `own/planted`" in note for note in noisy.notes)
     skill = folder / "skills/sort-things/SKILL.md"
@@ -306,6 +308,7 @@ def test_a_second_run_sends_no_call_and_says_the_same(folder: Path) -> None:
     assert read_lock(folder / LOCK).looks == looks
 
 
+@pytest.mark.thorough
 def test_the_replies_that_selected_the_skill_are_not_its_evidence(tmp_path: Path) -> None:
     folder = planted_in(tmp_path / "things", PAYS)
     evaluated(folder)
@@ -313,6 +316,7 @@ def test_the_replies_that_selected_the_skill_are_not_its_evidence(tmp_path: Path
     assert calls(found, "paid") == calls(found, "charged")
 
 
+@pytest.mark.thorough
 def test_interrupted_it_is_status_130(folder: Path) -> None:
     stop = Stop()
 
@@ -331,7 +335,8 @@ def test_interrupted_it_is_status_130(folder: Path) -> None:
 # ---- the test split -------------------------------------------------------------------------------
 
 
-def test_the_test_split_is_one_look_that_asks_for_more(folder: Path) -> None:
+def test_the_test_split_is_one_look_that_asks_for_more(tmp_path: Path) -> None:
+    folder = planted_in(tmp_path / "things", PAYS, HARMS, NOTHING, count=120)
     before = read_lock(folder / LOCK).looks
     found = rechecked(folder, split="test")
     assert found.look == len(before) + 1 == 2
@@ -342,6 +347,7 @@ def test_the_test_split_is_one_look_that_asks_for_more(folder: Path) -> None:
     assert "look 2" in " ".join(preview_lines(found.job))
 
 
+@pytest.mark.thorough
 def test_a_test_split_that_was_not_measured_whole_shows_no_score_and_counts_no_look(folder: Path) -> None:
     before = (folder / LOCK).read_bytes()
     whole: Any = rechecked(folder, split="test").spent
@@ -370,7 +376,7 @@ def test_statuses_and_formats_of_the_command_line(folder: Path) -> None:
     done = skillc("recheck", "skills/sort-things", "--format", "md", folder=folder)
     assert done.returncode == 1, done.stderr
     assert f"| {HARMS} | harms |" in done.stdout
-    assert "at most 185 calls" in done.stderr
+    assert "at most 140 calls" in done.stderr
 
 
 def test_a_plan_is_printed_and_nothing_is_sent(folder: Path) -> None:
@@ -378,7 +384,7 @@ def test_a_plan_is_printed_and_nothing_is_sent(folder: Path) -> None:
     done = skillc("recheck", "things.skill", "--plan", folder=folder)
     assert done.returncode == 0, done.stderr
     assert "without each of 3 rules" in " ".join(done.stdout.split())
-    assert done.stdout.count(" of 37") == 3
+    assert done.stdout.count(" of 28") == 3
 
 
 def test_a_lock_without_figures_says_so(folder: Path) -> None:

@@ -28,12 +28,13 @@ from skillc.evaluate.job import (
     plan_with,
 )
 from skillc.evaluate.recheck.parts import Part, learned_parts, with_rules
-from skillc.evaluate.skills import COMPILED, NONE, SkillArm, SkillArms, arms_of, check_test
+from skillc.evaluate.skills import COMPILED, INITIAL, NONE, SkillArm, SkillArms, arms_of, check_test
 from skillc.frontend import Planned
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan.digest import plan_digest
 from skillc.plan.initial import initial_skill
+from skillc.plan.judges import judges_of
 from skillc.plan.lock import ArmLock, Lock, LookLock, add_look, read_lock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan, Plan
@@ -161,7 +162,10 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
     _check_groups(examples, options.split, 1 + len(parts), LEVEL / (number * number))
     prices = price_table(plan)
     preflight = preflight_stage(tried_models(plan), prices)
-    bound = bound_of(plan, [model], _arms(skill, parts), len(examples), sizes_of(plan, dataset, root), prices)
+    arms = _arms(skill, parts)
+    if any(judge.against == "initial" for judge in judges_of(plan)):
+        arms = (*arms, SkillArm(INITIAL, initial))
+    bound = bound_of(plan, [model], arms, len(examples), sizes_of(plan, dataset, root), prices)
     fewer = f"fewer rules: `--rules {max(1, len(parts) // 2)}`, or fewer examples with `--examples`"
     check_caps(plan, bound, fewer=fewer)
     same_data = lock.data.digest == dataset.digest
