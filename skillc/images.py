@@ -1,6 +1,7 @@
-"""Images in numbers: format and dimensions from the first bytes, and the tokens that providers charge for them.
+"""Images: format and dimensions from the first bytes, scaling down, and the tokens that providers charge for them.
 
 The token rules are those that the providers publish. An estimate is for `plan`; a bound is what the ledger reserves.
+Scaling is Pillow's (the extra `images`), imported at the first image that needs it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
+from io import BytesIO
 from math import ceil, sqrt
+
+from skillc.errors import SkillcError
 
 MEDIA_TYPES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}
 """The formats that all providers read, with their media types."""
@@ -118,6 +123,59 @@ def info_of_uri(uri: str) -> ImageInfo | None:
         return image_info(head) or image_info(base64.b64decode(uri[start.end() :]))
     except ValueError:
         return None
+
+
+# ---- scaling --------------------------------------------------------------------------------------
+
+_JPEG_QUALITY = 90
+
+
+def scaled_size(width: int, height: int, most: int | None) -> tuple[int, int]:
+    """Return the dimensions of an image whose longer side has at most `most` pixels; None leaves them as they are."""
+    longer = max(width, height)
+    if most is None or longer <= most:
+        return width, height
+    return max(1, round(width * most / longer)), max(1, round(height * most / longer))
+
+
+def require_pillow(what: str) -> None:
+    """Check that images can be scaled down; `what` begins the message.
+
+    Raises:
+        SkillcError: Pillow is not installed.
+    """
+    if find_spec("PIL") is None:
+        raise SkillcError(
+            f"{what}: Pillow, which scales images down, is not installed", hint='`pip install "skillc[images]"`'
+        )
+
+
+def scale_down(data: bytes, info: ImageInfo, most: int) -> tuple[bytes, str]:
+    """Return content and format of an image whose longer side has at most `most` pixels.
+
+    An image within the limit is returned unchanged. A larger one becomes a PNG, or stays a JPEG, turned as its EXIF
+    data says and without them; of an animation the first frame is kept.
+
+    Raises:
+        ValueError: it cannot be decoded.
+    """
+    if scaled_size(info.width, info.height, most) == (info.width, info.height):
+        return data, info.format
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(BytesIO(data)) as opened:
+            upright = ImageOps.exif_transpose(opened)
+            image = upright.convert("RGBA" if upright.has_transparency_data else "RGB")
+        small = image.resize(scaled_size(*image.size, most), Image.Resampling.LANCZOS)
+        written = BytesIO()
+        if info.format == "jpeg":
+            small.save(written, "JPEG", quality=_JPEG_QUALITY)
+        else:
+            small.save(written, "PNG")
+    except (OSError, SyntaxError, EOFError, ValueError, Image.DecompressionBombError) as problem:
+        raise ValueError(" ".join(str(problem).split())) from problem
+    return written.getvalue(), "jpeg" if info.format == "jpeg" else "png"
 
 
 # ---- tokens ---------------------------------------------------------------------------------------

@@ -120,6 +120,8 @@ def _type(field: FieldPlan, sizes: Sizes) -> str:
     if field.cut is not None:
         count, _ = sizes.cuts.get(field.name, (0, None))
         limit += f", the {field.cut} is cut in {counted(count, 'example')}"
+    if field.pixels is not None:
+        limit += f", at most {field.pixels:,} pixels a side"
     if field.type.file_kind == "image" and sizes.images.most:
         limit += f", about {sizes.images.mean:,} tokens of images an example"
     return field.type.text + limit

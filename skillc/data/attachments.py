@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from skillc.data.cutting import Cut, cut_items, cut_text
 from skillc.errors import SkillcError
-from skillc.images import LARGEST_BYTES, ImageInfo, image_info
+from skillc.images import LARGEST_BYTES, ImageInfo, image_info, require_pillow, scale_down, scaled_size
 from skillc.outcomes import Example
 from skillc.plan.schema import FieldPlan, Plan
 from skillc.text import in_bytes, joined, shown
@@ -85,9 +85,45 @@ def _image_file(path: Path, _modified: int, size: int) -> ImageFile:
     return ImageFile(info, size, sha.hexdigest())
 
 
-def image_label(path: str, image: ImageFile) -> str:
-    """Describe an image where it cannot be shown: name, dimensions and size."""
-    return f"[image {path}, {image.info.width} x {image.info.height} pixels, {in_bytes(image.size)}]"
+@dataclass(frozen=True, slots=True)
+class SentImage:
+    """An image as the target gets it: content, format, and the hex sha256 of the content."""
+
+    content: bytes
+    format: str
+    digest: str
+
+
+def image_to_send(path: Path, pixels: int | None) -> SentImage:
+    """Return an image whose longer side has at most `pixels` pixels, None for any number.
+
+    Raises:
+        BadFile: as `read_image`, or it cannot be decoded.
+        OSError: it cannot be read.
+        SkillcError: it has to be scaled down, and Pillow is not installed.
+    """
+    image = read_image(path)
+    if pixels is None or max(image.info.width, image.info.height) <= pixels:
+        return SentImage(path.read_bytes(), image.info.format, image.digest)
+    require_pillow(f"the image {shown(path.name)} has more than {pixels:,} pixels a side")
+    return _scaled(path, image.digest, pixels, image.info)
+
+
+@lru_cache(maxsize=128)
+def _scaled(path: Path, _digest: str, pixels: int, info: ImageInfo) -> SentImage:
+    try:
+        content, format_ = scale_down(path.read_bytes(), info, pixels)
+    except ValueError as problem:
+        raise BadFile(f"cannot be scaled down: {problem}", "repair or convert the image") from None
+    return SentImage(content, format_, hashlib.sha256(content).hexdigest())
+
+
+def image_label(path: str, image: ImageFile, pixels: int | None = None) -> str:
+    """Describe an image where it cannot be shown: name, dimensions, those that the target gets, and size."""
+    info = image.info
+    sent = scaled_size(info.width, info.height, pixels)
+    scaled = f" sent as {sent[0]} x {sent[1]}," if sent != (info.width, info.height) else ""
+    return f"[image {path}, {info.width} x {info.height} pixels,{scaled} {in_bytes(image.size)}]"
 
 
 # ---- texts ----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from skillc.data.problems import Problems, closest_name, location_text, name_lis
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
 from skillc.errors import SkillcError
-from skillc.images import image_tokens, most_image_tokens
+from skillc.images import image_tokens, most_image_tokens, require_pillow, scaled_size
 from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.outcomes import Example
 from skillc.plan.right_answers import calls_python, compared_outputs
@@ -136,7 +136,8 @@ def _load(
     every = [draft for side in SIDES for draft in sides[side]]
     _warn_conflicts(every, warnings)
     _warn_unanswered(every, columns, warnings, calls_python=calls_python)
-    images = [field.name for field in task.inputs if field.type.file_kind == "image"]
+    images = {field.name: field.pixels for field in task.inputs if field.type.file_kind == "image"}
+    _check_scaling(every, images, root)
     ordered, places = _examples(sides, data.seed, images, root)
     read = {field.name for field in task.inputs if one_turn and field.type.file_kind == "file"}
     names = (column.field.name for column in columns if column.field.type.file_kind is not None)
@@ -363,7 +364,7 @@ def _warn_unanswered(
 
 
 def _examples(
-    sides: Mapping[Side, list[_Draft]], seed: int, images: Sequence[str], root: Path
+    sides: Mapping[Side, list[_Draft]], seed: int, images: Mapping[str, int | None], root: Path
 ) -> tuple[Mapping[Side, tuple[Example, ...]], Mapping[str, tuple[str, int]]]:
     """Return the examples of each side in hash order, and the place of each.
 
@@ -379,10 +380,29 @@ def _examples(
         if name is None:
             name = free_name(draft.content[:_ID_DIGITS], taken, "-")
             taken.add(name)
-        labels = {image: label for image in images if (label := _label(draft.inputs.get(image), root)) is not None}
+        labels = {
+            image: label
+            for image, pixels in images.items()
+            if (label := _label(draft.inputs.get(image), pixels, root)) is not None
+        }
         found[side].append(Example(name, draft.inputs, draft.gold, draft.fields, draft.group, labels))
         places[name] = (draft.file, draft.line)
     return {side: tuple(sorted(found[side], key=lambda e: (rank(seed, e.id), e.id))) for side in SIDES}, places
+
+
+def _check_scaling(drafts: Sequence[_Draft], images: Mapping[str, int | None], root: Path) -> None:
+    """Check that images above the declared dimensions can be scaled down.
+
+    Raises:
+        SkillcError: Pillow is not installed, and an image needs it.
+    """
+    for name, pixels in images.items():
+        if pixels is None:
+            continue
+        paths = {path for draft in drafts for path in paths_in(draft.inputs.get(name))}
+        infos = [read_image(root / path).info for path in paths]
+        if any(max(info.width, info.height) > pixels for info in infos):
+            require_pillow(f"`{name}` has images of more than {pixels:,} pixels a side")
 
 
 def _digest(sides: Mapping[Side, tuple[Example, ...]], paths: Sequence[str], root: Path) -> str:
@@ -411,9 +431,9 @@ def _content_digest(path: Path) -> bytes:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
-def _label(value: JsonValue, root: Path) -> str | None:
+def _label(value: JsonValue, pixels: int | None, root: Path) -> str | None:
     """Return the text that stands for the images of an input; None if it has none."""
-    return "\n".join(image_label(path, read_image(root / path)) for path in paths_in(value)) or None
+    return "\n".join(image_label(path, read_image(root / path), pixels) for path in paths_in(value)) or None
 
 
 def _hash(text: str) -> str:
@@ -427,7 +447,7 @@ def sizes_of(plan: Plan, dataset: Dataset, root: Path) -> Sizes:
     """
     examples = (*dataset.train, *dataset.validation, *dataset.test)
     names = [field.name for field in plan.data.fields]
-    images = [field.name for field in plan.task.inputs if field.type.file_kind == "image"]
+    images = {field.name: field.pixels for field in plan.task.inputs if field.type.file_kind == "image"}
     return Sizes(
         train=len(dataset.train),
         validation=len(dataset.validation),
@@ -452,14 +472,19 @@ def _answer_extent(plan: Plan, dataset: Dataset, examples: Sequence[Example]) ->
     return Extent(sum(size.mean for size in sizes), sum(size.most for size in sizes))
 
 
-def _image_extent(plan: Plan, examples: Sequence[Example], images: Sequence[str], root: Path) -> Extent:
+def _image_extent(plan: Plan, examples: Sequence[Example], images: Mapping[str, int | None], root: Path) -> Extent:
     """Return the tokens of an example's images: the mean of the estimates, and the most of the bounds."""
     model = plan.models["target"].model if "target" in plan.models else ""
     estimates, bounds = [], []
     for example in examples:
-        found = [read_image(root / path).info for name in images for path in paths_in(example.inputs.get(name))]
-        estimates.append(sum(image_tokens(model, info.width, info.height) for info in found))
-        bounds.append(sum(most_image_tokens(model, info.width, info.height) for info in found))
+        found = [
+            scaled_size(info.width, info.height, pixels)
+            for name, pixels in images.items()
+            for path in paths_in(example.inputs.get(name))
+            for info in [read_image(root / path).info]
+        ]
+        estimates.append(sum(image_tokens(model, *size) for size in found))
+        bounds.append(sum(most_image_tokens(model, *size) for size in found))
     return Extent(Extent.of(estimates).mean, Extent.of(bounds).most)
 
 

@@ -149,6 +149,7 @@ def _check_declarations(state: CheckState) -> None:
         elif entity.kind == "task":
             rules.check_rollout(state.report, entity, state.module, {**dict.fromkeys(state.broken), **fields})
             rules.check_cuts(state.report, entity)
+            rules.check_images(state.report, entity)
             rules.check_opening(state.report, entity, [each for each in state.entities if each.kind == "skill"])
             _check_agent(state, entity)
         elif entity.kind == "rubric":

@@ -85,6 +85,12 @@ _INPUT_SETTINGS = (
         "the part that is left out where a value exceeds `limit`",
         unset="the whole value is sent",
     ),
+    SettingKind(
+        "pixels",
+        (count(),),
+        "the longest side of an image that the target gets; a larger one is scaled down",
+        unset="images are sent as they are",
+    ),
 )
 
 _PYTHON = Form("call", name="python", arguments=(TEXT,))
@@ -244,6 +250,8 @@ _ENVIRONMENT = (
 )
 ONE_TURN = ("predict", "chain_of_thought")
 """Kinds of rollouts that are one call of the target."""
+SEES_IMAGES = (*ONE_TURN, "react")
+"""Kinds of rollouts whose target gets images as parts of a prompt, as do agents with tools in an environment."""
 WITHOUT_REWARD = (*ONE_TURN, "react", "code", "codex", "opencode", "hermes", "claude_code", "command")
 """Kinds of rollouts that give no reward."""
 WITHOUT_FILES = (*ONE_TURN, "react", "environment")

@@ -12,8 +12,8 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import group_problem
-from skillc.language.checked import Entity, Setting, Shares, Unsupported, Word, amount_of
-from skillc.language.kinds import WITHOUT_OPENING
+from skillc.language.checked import Entity, Invocation, Setting, Shares, Unsupported, Word, amount_of
+from skillc.language.kinds import ONE_TURN, SEES_IMAGES, WITHOUT_OPENING
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.statements import KindDeclaration
@@ -139,6 +139,29 @@ def check_cuts(report: Reporter, task: Entity) -> None:
         elif limit < LEAST_CUT:
             message = f"`{field.name}` can't be cut to {int(limit)} tokens: the note of the omission takes up to 10"
             add_error(report, "SK421", field.settings["limit"], message, f"write `limit = {LEAST_CUT} tokens` or more")
+
+
+def check_images(report: Reporter, task: Entity) -> None:
+    """Check that each input with `pixels` is an image that the target gets as one."""
+    rollout = task.settings.get("rollout")
+    value = rollout.value if rollout is not None else None
+    kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ONE_TURN[0]
+    agent = rollout.block.get("agent") if rollout is not None and kind == "environment" else None
+    sent = kind in SEES_IMAGES or (agent is not None and agent.value == Word("react"))
+    for field in task.children:
+        pixels, type_ = field.settings.get("pixels"), field.type
+        if pixels is None or type_ is None:
+            continue
+        inner = type_.item.kind if type_.kind == "list" and type_.item is not None else type_.kind
+        if inner != "image":
+            message = f"`{field.name}` is not an image, so it has no `pixels`"
+            hint = "remove `pixels`, or declare the type `image`"
+        elif not sent:
+            message = f"`{field.name}` is not scaled down: this kind of rollout reads the file itself"
+            hint = "remove `pixels`, and scale the files down"
+        else:
+            continue
+        add_error(report, "SK441", pixels, message, hint)
 
 
 def check_skill(report: Reporter, skill: Entity) -> None:

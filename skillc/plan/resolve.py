@@ -133,6 +133,7 @@ def _fields(entity: Entity, kind: str) -> tuple[FieldPlan, ...]:
             about=text_of(child, "about"),
             limit=count_of(child, "limit"),
             cut=cast(CutPart | None, word_of(child, "cut")),
+            pixels=count_of(child, "pixels"),
         )
         for child in entity.children
         if child.kind == kind

@@ -64,10 +64,11 @@ CutPart = Literal["start", "middle", "end"]
 class FieldPlan(Frozen):
     """An input, an output, or a data column. `column` is its name in the data file, `limit` in tokens.
 
-    `cut` is the part of an input that is left out where it exceeds `limit`; None sends the whole value.
+    `cut` is the part of an input that is left out where it exceeds `limit`; None sends the whole value. `pixels` is the
+    longest side of its images; None sends them as they are.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"cut"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"cut", "pixels"})
 
     name: str
     type: TypePlan
@@ -75,6 +76,7 @@ class FieldPlan(Frozen):
     about: str | None = None
     limit: int | None = None
     cut: CutPart | None = None
+    pixels: int | None = None
 
 
 class RolloutPlan(Frozen):

@@ -87,6 +87,7 @@ def _reads(task: TaskPlan) -> dict[str, Any]:
     files = [field.name for field in task.inputs if field.type.file_kind == "file" and task.rollout.one_turn]
     return {
         "images": images,
+        "pixels": {field.name: field.pixels for field in task.inputs if field.pixels is not None},
         "files": {name: limits.get(name, "None") for name in files},
         "cut_texts": {name: limit for name, limit in limits.items() if name not in files},
         "cuts": bool(limits),

@@ -9,7 +9,7 @@ from typing import Any
 
 import dspy
 
-from skillc.data.attachments import BadFile, read_image, read_text, texts_in_prompt
+from skillc.data.attachments import BadFile, image_to_send, read_text, texts_in_prompt
 from skillc.data.cutting import cut_value
 from skillc.errors import SkillcError
 from skillc.images import data_uri
@@ -64,7 +64,7 @@ def _converted(value: Any, field: FieldPlan, task: TaskPlan, root: Path, images:
     kind = field.type.file_kind
     if kind == "image":
         several = value if isinstance(value, list | tuple) else [value]
-        found = [_image(each, root, images) for each in several]
+        found = [_image(each, field, root, images) for each in several]
         return found if isinstance(value, list | tuple) else found[0]
     if kind == "file" and not task.rollout.one_turn:
         return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
@@ -73,15 +73,15 @@ def _converted(value: Any, field: FieldPlan, task: TaskPlan, root: Path, images:
     return cut_value(value, field).value
 
 
-def _image(value: Any, root: Path, images: dict[str, str] | None) -> Any:
+def _image(value: Any, field: FieldPlan, root: Path, images: dict[str, str] | None) -> Any:
     if not isinstance(value, str | Path):
         return value
     if str(value).startswith(_REMOTE):
         return dspy.Image(str(value))
     path = root / value
     try:
-        image = read_image(path)
-        uri = data_uri(path.read_bytes(), image.info.format)
+        image = image_to_send(path, field.pixels)
+        uri = data_uri(image.content, image.format)
     except BadFile as bad:
         raise SkillcError(f"the image {shown(str(value))} {bad}", hint=bad.hint) from None
     except OSError as problem:

@@ -109,6 +109,15 @@ _DECLARED = (
         ),
     ),
     Code(
+        441,
+        "images that cannot be scaled down",
+        "`pixels` is the longest side of an image that the target gets: a larger one is scaled down before it is sent. "
+        "Only inputs of the types `image` and `list[image]` have it, and only in rollouts whose prompts contain "
+        "images. An agent with a workspace gets the files as they are.",
+        program().replace("input question: text", "input question: text { pixels = 1024 }"),
+        program().replace("input question: text", "input question: image { pixels = 1024 }"),
+    ),
+    Code(
         422,
         "skill that the target cannot open",
         "With `load = on_demand`, and of the skills in `beside`, the target reads names and descriptions, and opens "
