@@ -239,6 +239,11 @@ def respond(message: str, environment) -> str:
     return environment.step(message)
 
 
+def scatter(environment) -> str:
+    """Do what no JSON says."""
+    return environment.step({1, 2})
+
+
 def weigh(thing: str) -> str:
     """Weigh a thing.
 
@@ -247,7 +252,7 @@ def weigh(thing: str) -> str:
     """
     return f"the {thing} is light"
 '''
-NAMES = ("move", "carry", "slowly", "weigh", "respond")
+NAMES = ("move", "carry", "slowly", "scatter", "weigh", "respond")
 CARRIED = (says("weigh", thing="apple"), says("move", room="kitchen"), says("carry"), says("finish", done=True))
 
 
@@ -323,6 +328,13 @@ def test_an_action_after_the_limit_of_its_tool_disturbs_no_reply(tmp_path) -> No
     assert Observation("error: no result within 0.05 seconds", failed=True) in done.trajectory.steps
     assert (done.one.failure, done.trajectory.outcome) == (None, "finished")
     assert done.one.prediction == {"done": True}
+
+
+def test_an_action_that_is_no_json_is_a_failure_of_the_tool(tmp_path) -> None:
+    done = acting(tmp_path, [says("scatter"), *CARRIED])
+    failed = next(step.text for step in done.trajectory.steps if isinstance(step, Observation) and step.failed)
+    assert failed == "error: TypeError: Object of type set is not JSON serializable"
+    assert (done.one.failure, done.trajectory.reward) == (None, 1.0)
 
 
 def shop(folder, said, script):

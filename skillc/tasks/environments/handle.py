@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -91,7 +92,12 @@ class Handle:
             return False
 
     async def step(self, action: Any) -> str:
-        """Act; return the observation. An action goes on where its caller is cancelled, so that its reply is read."""
+        """Act; return the observation. An action goes on where its caller is cancelled, so that its reply is read.
+
+        Raises:
+            TypeError, ValueError: the action is no JSON value.
+        """
+        json.dumps(action, allow_nan=False)
         return await asyncio.shield(self._step(action))
 
     async def _step(self, action: Any) -> str:
