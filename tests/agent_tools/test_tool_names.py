@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import skillc
 from skillc.document.edits import Add, Replace, apply_edits
 from skillc.document.skill import document_of
 from skillc.document.tool_lines import knowing_tools
@@ -133,6 +134,9 @@ def test_a_compile_renames_a_tool_and_goes_on_to_measure_it_by_its_name_in_the_p
     assert set(tools) == {"look_up_order", "refund", "finish"}
     assert tools["look_up_order"].desc == "Look up an order first."
     assert tools["look_up_order"](number="A-1") == "the invoice is late"
+    loaded = skillc.load(tmp_path / "orders.skill")(ticket="order A-1?")
+    assert loaded.team == "billing"
+    assert loaded.trajectory.calls() == (ToolCall("find_order", {"number": "A-1"}, "look_up_order"),)
 
 
 def tool(name, **more):
@@ -310,3 +314,19 @@ def test_a_call_by_the_old_name_fails_and_is_no_use_of_the_tool(tmp_path, monkey
     assert done.trajectory.outcome == "finished"
     cell = Meter(plan, tmp_path).measure(example, done.trajectory).cells["looked"]
     assert cell.value == 0
+
+
+def test_diff_says_that_names_may_change_now(tmp_path) -> None:
+    from click.testing import CliRunner
+
+    from skillc.cli import skillc as command
+
+    new = program(tmp_path)
+    old = tmp_path / "old.skill"
+    old.write_text(new.read_text().replace("; rename = on", ""))
+    said = [
+        CliRunner().invoke(command, ["diff", *map(str, pair)], standalone_mode=False).stdout
+        for pair in ((old, new), (new, old))
+    ]
+    assert "  ~ section tools: rename   off → on   (looser)\n" in said[0]
+    assert "  ~ section tools: rename   on → off   (stricter)\n" in said[1]

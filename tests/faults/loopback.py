@@ -10,7 +10,7 @@ from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skillc.models.preflight import QUESTION
-from skillc.models.rulebook import answer
+from skillc.models.rulebook import answer, answer_with_tools
 from skillc.tokens import count_tokens
 
 
@@ -120,13 +120,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         parameters = {name: body[name] for name in ("max_tokens", "temperature") if name in body}
         text = self.server.replies(body["messages"]) if self.server.replies else None
-        if text is None:
+        if text is None and not body.get("tools"):
             text = answer(body["messages"], parameters)
+        message = {"role": "assistant", "content": text}
+        if text is None:
+            message = answer_with_tools(body["messages"], body["tools"], parameters)
+            text = str(message)
         prompt = sum(count_tokens(str(message["content"])) for message in body["messages"])
         usage = {"prompt_tokens": prompt, "completion_tokens": count_tokens(text)}
         usage["total_tokens"] = sum(usage.values())
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if body.get("tools") else "stop"}
         name = self.server.model or body["model"]
         self._send(200, {"id": "x", "object": "chat.completion", "model": name, "choices": [choice], "usage": usage})
 

@@ -160,6 +160,12 @@ CASES = {
         {"my_tools.py": f"FLAKY = True\n{_TOOL}"},
         cap=800,
     ),
+    "react by the provider's API": Case(
+        'react { tools = [python("my_tools:look")]; turns = 3; tool_calls = native }',
+        {"my_tools.py": f"FLAKY = False\n{_TOOL}"},
+        {"my_tools.py": f"FLAKY = True\n{_TOOL}"},
+        cap=500,
+    ),
     "command": Case(
         f'command("{sys.executable}", "-IS", "{{here}}/agent.py", "{{skill}}", "{{here}}/lost") {{ sandbox = unsafe }}',
         {"agent.py": f"FLAKY = False\n{_COMMAND}"},

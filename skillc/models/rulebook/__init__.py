@@ -51,7 +51,7 @@ def answer_with_tools(
         SkillcError: as `answer`.
     """
     name, arguments = call_of(messages, tools, **_noise(parameters), sample=parameters.get("sample", 0))
-    return chat_message(name, arguments)
+    return chat_message(name, arguments, len(messages))
 
 
 def _noise(options: Mapping[str, object]) -> Noise:

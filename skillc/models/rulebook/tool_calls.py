@@ -96,11 +96,11 @@ def _output(name: str, schema: Mapping[str, Any]) -> OutputField:
     return OutputField(name, kind, ("True", "False") if kind == "bool" else ())
 
 
-def chat_message(name: str, arguments: Mapping[str, object]) -> dict[str, Any]:
-    """Return a call as the message of a chat model."""
+def chat_message(name: str, arguments: Mapping[str, object], turn: int) -> dict[str, Any]:
+    """Return a call as the message of a chat model; `turn` makes its id unique in a conversation."""
     function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
     return {
         "role": "assistant",
         "content": f"[[ ## next_thought ## ]]\nI call {name}.\n\n[[ ## completed ## ]]",
-        "tool_calls": [{"id": "", "type": "function", "function": function}],
+        "tool_calls": [{"id": f"call_{turn}", "type": "function", "function": function}],
     }
