@@ -51,9 +51,9 @@ def new(
     """Read DATA and write a program that compiles, with --model or the embedded `rulebook`.
 
     DATA is a CSV, TSV, JSON, JSONL or Parquet file, or a folder saved by the Hugging Face `datasets` library. Inputs,
-    answer, group and metric are guessed from the columns, and each guess is printed with its reason. --answer, --input
-    and --group overrule it. With --judge the data needs no answers: the program has a rubric, by which a model judges
-    the output.
+    answer, group and metric are guessed from the columns, and each guess is printed with its reason; an option such as
+    --answer overrules it. With --judge the data needs no answers: the program has a rubric, by which a model judges the
+    output.
 
     With --from, the program keeps the text of the SKILL.md. A section that is a list, of bullets or of steps, becomes
     rules, which the optimizer may edit; every other section, and each that --freeze names, is frozen.
