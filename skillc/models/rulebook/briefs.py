@@ -17,6 +17,11 @@ _RULE_ID = re.compile(r"^\s*\[[\w-]+\]\s+")
 _WHY = re.compile(r"^\s+why:\s*(.*)$")
 _SUPPORT = re.compile(r"^\s+support:\s*(.*)$")
 _HEADING = re.compile(r"^## (\S+) \((frozen|trainable|slow)\b")
+# A script is code, which no rule of the rulebook is about.
+_SCRIPT = re.compile(
+    r"^## (\S+) \(trainable, [^\n]*, in scripts/[^\n]*(?<!\.md)\)\n.*?(?=^## \S+ \((?:frozen|trainable|slow)\b|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
 _TOPIC = re.compile(r"^### (.+)$")
 _FIELD = re.compile(r"^(input|output) (\S+): (.*)$", re.MULTILINE)
 _LABEL = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -136,6 +141,8 @@ def read_brief(prompt: str) -> Brief:
     labels = next((each for kind, _, text in fields if kind == "output" and (each := _labels(text))), ())
     types = tuple((name, _type(text)) for kind, name, text in fields if kind == "output")
     skill = plain(_inside(prompt, "skill"))
+    scripts = {found[1] for found in _SCRIPT.finditer(skill)}
+    skill = _SCRIPT.sub("", skill)
     rules, sections, lines, texts = _read_skill(skill, inputs)
     found = re.search(r"<request([^>]*)>", prompt)
     further = _inside(prompt, "cases") if '<request stage="draft"' in prompt else ""
@@ -144,6 +151,10 @@ def read_brief(prompt: str) -> Brief:
     about = about.replace(further, "") if further else about
     rows = [dict(_ATTRIBUTE.findall(m[1])) for m in re.finditer(r"<section ([^>]*)/>", prompt)]
     trainable = [row["name"] for row in rows if row.get("mode", "trainable") == "trainable" and "name" in row]
+    trainable = [name for name in trainable if name not in scripts]
+    request = dict(_ATTRIBUTE.findall(found[1])) if found else {}
+    if scripts and "sections" in request:
+        request["sections"] = " ".join(name for name in request["sections"].split() if name not in scripts)
     patches = elements(_inside(prompt, "patches"), "patch") or [({}, _inside(prompt, "edits"))]
     return Brief(
         inputs=inputs,
@@ -158,7 +169,7 @@ def read_brief(prompt: str) -> Brief:
         further=tuple(_cases(further, labels, outputs)),
         edits=tuple(tuple(_edits(body)) for _, body in patches),
         kinds=tuple(row.get("kind", "failures") for row, _ in patches),
-        request=dict(_ATTRIBUTE.findall(found[1])) if found else {},
+        request=request,
         texts=texts,
         limits={row["name"]: int(row["limit"]) for row in rows if row.get("limit", "").isdigit()},
         memory=plain(_inside(prompt, "memory")),
