@@ -25,11 +25,11 @@ def new_script_text(rule: Rule, text: str, old: str = "") -> str:
         Refusal: `old` does not occur, or more than once; or nothing changes, or the new text cannot be a script.
     """
     if old:
-        count = rule.text.count(old)
-        if count != 1:
-            where = "does not occur in it" if not count else f"occurs {count} times in it"
+        first, last = rule.text.find(old), rule.text.rfind(old)
+        if first < 0 or first != last:
+            where = "does not occur in it" if first < 0 else "occurs in more than one place"
             raise Refusal(f"script `{rule.id}`: the text to replace, `{_start(old)}`, {where}; it must occur once")
-        after = rule.text.replace(old, text)
+        after = rule.text[:first] + text + rule.text[first + len(old) :]
     else:
         block = _WHOLE_BLOCK.fullmatch(text)
         after = block[2] if block is not None else text

@@ -35,7 +35,7 @@ def check_scripts(report: Reporter, skill: Entity, loader: Loader) -> list[Begun
         file, tests = section.settings.get("file"), section.settings.get("tests")
         path = file.value if file is not None and isinstance(file.value, str) else ""
         if not is_script(path):
-            if tests is not None:
+            if tests is not None and not (path and _is_wrong(path)):
                 what = f"is in `{path}`" if path else "is in SKILL.md"
                 hint = f'write `file = "{SCRIPTS}convert.py"`, or remove `tests`'
                 add_error(report, "SK428", tests, f"`tests` are for a script, and the section {what}", hint)
@@ -73,6 +73,14 @@ def check_what_runs_scripts(report: Reporter, entities: Sequence[Entity]) -> Non
             if method is not None and isinstance(method.value, Word) and method.value.text != "skillc":
                 message = f"`method = {method.value.text}` does not train scripts"
                 add_error(report, "SK423", method, message, "remove `method`, or keep the script in `files`")
+
+
+def _is_wrong(path: str) -> bool:
+    """Return whether a section cannot be in a file of this path, which is reported already."""
+    # Imported here as in `skill_folder`, for programs without sections in files.
+    from skillc.document.folder import section_file_problem
+
+    return section_file_problem(path) is not None
 
 
 def _scripts(skill: Entity) -> Iterator[Entity]:

@@ -2,12 +2,13 @@
 
 import asyncio
 import sys
+import textwrap
 from types import SimpleNamespace
 
 import pytest
 from model_plans import Scripted, plan_of, reply
 
-from skillc.document.skill import document_of
+from skillc.document.skill import Document, Section, document_of
 from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.outcomes import Example
@@ -239,3 +240,21 @@ def test_a_second_run_sends_no_call_again(tmp_path):
 )
 def test_the_code_of_a_reply(text, code):
     assert code_in(text) == code
+
+
+def test_code_runs_the_scripts_of_the_skill_and_reads_the_files_that_it_keeps(sandbox, tmp_path):
+    script = Section("double", "trainable", "import sys\nprint(2 * int(sys.argv[1]))\n", file="scripts/double.py")
+    rules = Section("rules", "trainable", "- Run the script.", file="references/rules.md")
+    document = Document("numbers", "doubles", (rules, script), files=(("assets/team.txt", b"billing"),))
+    code = """
+        import subprocess, sys
+        print(subprocess.check_output([sys.executable, "skills/numbers/scripts/double.py", "21"], text=True))
+        print(open("skills/numbers/assets/team.txt").read())
+    """
+    done = run(tmp_path, plan(sandbox), block(textwrap.dedent(code)), "billing", skill=Skill.of(document))
+    assert observed(done) == [Observation("42\n\nbilling")]
+    assert not [step for step in done.trajectory.steps if isinstance(step, FileChange)]
+    system, question = done.prompts[0]
+    assert "Run [scripts/double.py](scripts/double.py)." in system
+    assert "- Run the script." in system
+    assert "The files of the skill are in the folder skills/numbers:\nassets/team.txt\nscripts/double.py\n" in question
