@@ -2,8 +2,9 @@
 
 `loop/train.py` is the outer loop and `loop/step.py` one step. `engine.py` contains `Engine`, the immutable run
 context, and `SearchState`: the search, its memory and its counters. Each step takes a state and returns the next.
-`rollouts.py` is the only module that measures a skill, and `ask.py` the only one that asks the optimizer; the record of
-a resumed run answers both. `host.py` has the interfaces to the run around the loop.
+`rollouts.py` is the only module that measures a skill, `ask.py` the only one that asks the optimizer, and `scripts.py`
+the only one that has scripts tested; the record of a resumed run answers all three. `host.py` has the interfaces to the
+run around the loop.
 
 - *loop*: `baseline.py` measures the initial skill; `schedule.py` has seeds, batches, the edit schedule and patience.
 - *propose*: `reflect.py` asks for edits and merges those that conflict; `draft.py` rewrites whole sections. `cases.py`

@@ -6,5 +6,5 @@ setting of `optimize` or `budget` is declared once, in `skillc/language/loop.py`
 and default, `--set`, hovers, costs and `docs/optimizer.md` read that entry. `initial.py` writes the task in words:
 the paragraph below the title of SKILL.md, which no edit can change. Around it DSPy's chat adapter adds its format
 only: the field names and types, the `[[ ## name ## ]]` markers, the JSON schema of lists, and eight spaces before
-each line of the instructions.
+each line of the instructions. `script_tests.py` reads the tests of scripts.
 """

@@ -6,4 +6,7 @@ turns its failures into outcomes. Kinds are `predict.py`, `react.py`, `code.py`,
 lets any of them open skills by itself, `answers.py` asks agents that reply in free text for the task's outputs and
 reads them, `module.py` makes a compiled skill of any kind a DSPy module, and `cluster.py` runs any kind on a Ray
 cluster.
+
+`script_tests.py` runs the tests of a skill's scripts, with `run_tests.py` inside the sandbox; `programs.py` is what
+they share with `code.py`.
 """
