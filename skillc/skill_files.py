@@ -121,14 +121,26 @@ def plain_name(path: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", path).casefold())
 
 
-def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files below a folder, each atomically; one that begins with `#!` is executable.
+def write_folder(folder: Path, files: Mapping[str, bytes], *, lasting: bool = True) -> None:
+    """Write files below a folder; one that begins with `#!` is executable.
+
+    Args:
+        folder: made if it does not exist.
+        files: their content by path.
+        lasting: whether each is written atomically, and is on the disk when this returns.
 
     Raises:
         OSError: a file cannot be written.
     """
     for name, content in files.items():
-        write_file(folder / name, content)
+        if lasting:
+            write_file(folder / name, content)
+            continue
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+        if content.startswith(b"#!"):
+            place.chmod(_EXECUTABLE)
 
 
 def write_file(place: Path, content: bytes) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from skillc.processes.folders import temporary_folder
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HEAD = 64 * 1024
@@ -63,8 +64,8 @@ async def gateway(hosts: Sequence[str]) -> AsyncIterator[Path]:
             served.discard(task)
 
     # Its own short path: the system allows about a hundred bytes.
-    with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
-        path = Path(folder) / "hosts"
+    async with temporary_folder() as folder:
+        path = folder / "hosts"
         server = await asyncio.start_unix_server(serve, path)
         try:
             yield path

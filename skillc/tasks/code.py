@@ -7,10 +7,8 @@ the answer. Each block is a new process, so only files last from round to round.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 from pydantic import JsonValue
@@ -25,6 +23,7 @@ from skillc.models.dspy_lm import ask
 from skillc.models.failures import find_failure, is_too_long
 from skillc.outcomes import Example
 from skillc.processes.command import CommandResult
+from skillc.processes.folders import temporary_folder
 from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
 from skillc.skill_files import write_folder
 from skillc.tasks.agents.workspace import Workspace
@@ -106,10 +105,10 @@ class CodeRollout(RolloutKind):
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
-        with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as place:
+        async with temporary_folder() as place:
             attached = attachments(self.site.plan, example, self.site.root)
             try:
-                workspace = Workspace.make(Path(place).resolve(), self._programs.kind, None)
+                workspace = Workspace.make(place, self._programs.kind, None)
             except OSError as problem:
                 raise RolloutFailed("environment", f"no workspace can be made: {problem}") from None
             fill_workspace(attached, workspace.folder)
@@ -175,7 +174,7 @@ class CodeRollout(RolloutKind):
         if taken is not None:
             raise SkillcError(f"an input of the task and the skill both have `{taken}`", hint="rename the file")
         try:
-            write_folder(workspace.folder, files)
+            write_folder(workspace.folder, files, lasting=False)
         except OSError as problem:
             raise RolloutFailed("environment", f"the skill's files cannot be copied: {problem}") from None
         return sorted(files)

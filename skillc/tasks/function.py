@@ -197,5 +197,5 @@ def _installed(skills: Sequence[Document]) -> Iterator[str]:
         return
     with TemporaryDirectory(prefix="skillc-") as folder:
         for skill in skills:
-            write_folder(Path(folder) / skill.name, files_of(skill))
+            write_folder(Path(folder) / skill.name, files_of(skill), lasting=False)
         yield folder

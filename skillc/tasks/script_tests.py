@@ -10,7 +10,6 @@ import hashlib
 import posixpath
 import re
 import secrets
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from skillc.json_values import canonical, fields_of
 from skillc.plan.schema import Plan, SectionPlan, TestsPlan
 from skillc.plan.script_tests import digest_of_files, read_tests
 from skillc.processes.command import CommandResult
+from skillc.processes.folders import temporary_folder
 from skillc.redaction import NOTHING, Redactor
 from skillc.sandbox.declared import declared_sandbox
 from skillc.skill_files import collision, write_folder
@@ -150,10 +150,10 @@ class _Suite:
         clash = collision([*code, *self.files])
         if clash is not None:
             raise SkillcError(f"the tests and the skill cannot have `{clash[0]}` and `{clash[1]}` in one folder")
-        with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as place:
+        async with temporary_folder() as place:
             try:
-                workspace = Workspace.make(Path(place).resolve(), self.programs.kind, None)
-                write_folder(workspace.folder, {**code, **self.files})
+                workspace = Workspace.make(place, self.programs.kind, None)
+                write_folder(workspace.folder, {**code, **self.files}, lasting=False)
                 runner = workspace.write(_RUNNER, Path(run_tests.__file__).read_text(encoding="utf-8"))
             except OSError as problem:
                 raise SandboxFailed(f"no folder for the tests can be made: {problem}") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +24,7 @@ from skillc.models.failures import scrub
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.processes.command import CommandResult
+from skillc.processes.folders import temporary_folder
 from skillc.redaction import Redactor, Secret
 from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import loopback_ports
@@ -190,9 +190,9 @@ class AgentRollout(RolloutKind):
         )
         stage = current_scope().stage
         fix = "raise `tokens` or `cost` in the settings of `rollout`"
-        async with self.site.client.outside(self.site.role, stage, self._most, fix=fix) as account:
-            with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as place:
-                trajectory = await self._run_in(Path(place).resolve(), skill, example, model, account)
+        outside = self.site.client.outside(self.site.role, stage, self._most, fix=fix)
+        async with outside as account, temporary_folder() as place:
+            trajectory = await self._run_in(place, skill, example, model, account)
         usages = account.usages or ()
         known = self.site.client.roles[self.site.role]
         costs = [known.cost(usage) for usage in usages] if known.price is not None else [account.cost]

@@ -79,7 +79,7 @@ class Workspace:
 
     def install(self, skill: Document, folder: str) -> str:
         """Install a skill with its files below a folder of the home; return the path of its SKILL.md for the agent."""
-        write_folder(self.home / folder / skill.name, files_of(skill))
+        write_folder(self.home / folder / skill.name, files_of(skill), lasting=False)
         return f"{self.seen_home}/{folder}/{skill.name}/{SKILL_FILE}"
 
     def digests(self) -> dict[str, str]:
