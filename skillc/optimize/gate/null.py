@@ -21,7 +21,9 @@ from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import Cell, Example
 
 SWAPS = 200
-"""Comparisons that `accepts_itself` makes of two measurements."""
+"""The most comparisons that `accepts_itself` makes of two measurements."""
+# Fewer for many groups, where each takes longer.
+_FEWEST, _MOST_EXCHANGED = 20, 100_000
 _BITS = 8
 _STATES: tuple[SkillState, ...] = ("candidate", "incumbent", "best", "initial")
 
@@ -32,8 +34,8 @@ class NullGates:
 
     Attributes:
         accepted: whether they accept the second measurement against the first.
-        chance: the share of `SWAPS` comparisons that they accept. In each the two measurements of every split group are
-            exchanged or not by chance, since nothing but chance tells them apart.
+        chance: the share of further comparisons that they accept, 200 for up to 500 split groups. In each the two
+            measurements of every group are exchanged or not by chance, since nothing but chance tells them apart.
     """
 
     accepted: bool
@@ -62,9 +64,10 @@ def accepts_itself(
     plain = evidence(whole, known, (), text_evidence(engine, known, Fraction(0), 1))
     pair = _Pair(engine, skill, plain, tuple(first), tuple(second))
     groups = sorted({example.group for example in examples})
-    draws = (_exchanged(groups, engine.plan.data.seed, number) for number in range(SWAPS))
+    count = min(SWAPS, max(_FEWEST, _MOST_EXCHANGED // len(groups)))
+    draws = (_exchanged(groups, engine.plan.data.seed, number) for number in range(count))
     accepted = [decide_all(gates, pair.exchanged(each)).truth is Truth.TRUE for each in (frozenset[str](), *draws)]
-    return NullGates(accepted[0], Fraction(sum(accepted[1:]), SWAPS))
+    return NullGates(accepted[0], Fraction(sum(accepted[1:]), count))
 
 
 class _Pair:
