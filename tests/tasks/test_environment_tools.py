@@ -99,6 +99,7 @@ def test_the_calls_of_a_turn_are_limited(tmp_path) -> None:
     assert (done.trajectory.reward, done.trajectory.turns) == (1.0, 4)
 
 
+@pytest.mark.quick_cases(3)
 @pytest.mark.parametrize(
     ("written", "said"),
     [
@@ -313,6 +314,7 @@ def test_what_is_not_possible_in_a_tool_is_a_failed_result(tmp_path) -> None:
     assert done.trajectory.reward == 0.0
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("fault", ["kill@step", "raise@step"])
 def test_an_environment_that_fails_in_a_tool_is_no_result_of_the_tool(tmp_path, fault) -> None:
     want = acting(tmp_path, CARRIED)
