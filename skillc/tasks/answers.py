@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -11,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from skillc.json_values import JsonObject, as_text
 from skillc.outcomes import Example
 from skillc.plan.initial import task_text
-from skillc.plan.schema import FieldPlan, TaskPlan
+from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 from skillc.program.module import annotation
 from skillc.text import listed, shown
 
@@ -73,7 +74,7 @@ def _json_object(text: str) -> dict[str, Any] | None:
 def _typed(outputs: tuple[FieldPlan, ...], found: dict[str, Any]) -> tuple[JsonObject | None, str | None]:
     values: dict[str, Any] = {}
     for field in outputs:
-        value, adapter = found[field.name], TypeAdapter(annotation(field.type))
+        value, adapter = found[field.name], _adapter(field.type)
         # A number or a list in a text is JSON.
         readings = [value, *_from_json(value)] if isinstance(value, str) and field.type.kind != "text" else [value]
         for reading in readings:
@@ -85,6 +86,11 @@ def _typed(outputs: tuple[FieldPlan, ...], found: dict[str, Any]) -> tuple[JsonO
         else:
             return None, f"`{field.name}` is no declared value: {shown(str(value), _MOST_SHOWN)}"
     return values, None
+
+
+@lru_cache(maxsize=64)
+def _adapter(type_: TypePlan) -> TypeAdapter[Any]:
+    return TypeAdapter(annotation(type_))
 
 
 def _from_json(text: str) -> list[Any]:
