@@ -14,8 +14,10 @@ from evaluations import evaluated
 from planted import HARMS, LOCK, NOTHING, PAYS, job_of, of, planted_in, rechecked
 from rich.console import Console
 
+from skillc.document.skill import Document, Section, for_target
 from skillc.errors import SkillcError
 from skillc.evaluate.recheck.job import arm_without
+from skillc.evaluate.recheck.parts import distinct_texts, learned_parts, with_rules
 from skillc.evaluate.recheck.report import preview_lines, recheck_json, recheck_markdown, recheck_table
 from skillc.evaluate.recheck.run import Recheck
 from skillc.models.calls import Call, Completion
@@ -25,6 +27,7 @@ from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import SilentObserver
 from skillc.plan.lock import ValidationLock, read_lock, write_lock
 from skillc.run.stop import Stop
+from skillc.stats.family import judge_family
 from skillc.stats.verdict import PairedScore
 
 
@@ -142,8 +145,6 @@ def test_only_learned_rules_are_measured_and_those_first_that_concern_more_examp
 
 
 def test_each_variant_is_the_delivered_text_without_one_rule(folder: Path) -> None:
-    from skillc.document.skill import for_target
-
     job = job_of(folder)
     body = (folder / "skills/sort-things/SKILL.md").read_text().partition("---\n\n")[2]
     assert job.skill.skill is not None
@@ -158,8 +159,6 @@ def test_each_variant_is_the_delivered_text_without_one_rule(folder: Path) -> No
 
 def false_claims(rules: int, rechecks: int, groups: int, seed: int) -> int:
     """Count the rechecks with a claim, in a world in which no rule matters: every arm has errors of its own."""
-    from skillc.stats.family import judge_family
-
     drawn, claims = random.Random(seed), 0
     for _ in range(rechecks):
         arms = [[drawn.random() < 0.7 for _ in range(groups)] for _ in range(rules + 1)]
@@ -393,3 +392,28 @@ def test_a_lock_without_figures_says_so(folder: Path) -> None:
     found = rechecked(folder)
     assert found.drift is None
     assert "the lock has no figure of validation" in " ".join(shown(found).split())
+
+
+def test_rules_in_a_file_of_the_skill_are_parts_too() -> None:
+    """A section that SKILL.md links is read from its file, and each rule in it is left out once."""
+    declared = Document("sort", "Sort.", (Section("rules", "trainable", file="references/rules.md", about="How"),))
+    text = f"- {PAYS}\n- {HARMS}"
+    read = Document("sort", "Sort.", (Section("rules", "frozen", text, file="references/rules.md", about="How"),))
+    skill, notes = with_rules(read, declared)
+    parts = learned_parts(skill, declared, [])
+    assert notes == ()
+    assert [part.text for part in parts] == [PAYS, HARMS]
+    assert [for_target(part.without).count("If the text") for part in parts] == [1, 1]
+    assert list(distinct_texts(parts).values()) == [
+        *("… hammer, a saw, a chisel or a wrench, answer tool.", "… horse, an otter, a heron or a lynx, answer fruit."),
+    ]
+
+
+def test_a_slow_section_is_one_part() -> None:
+    declared = Document("sort", "Sort.", (Section("guidance", "slow"), Section("rules", "trainable", f"- {PAYS}")))
+    read = Document("sort", "Sort.", (Section("guidance", "frozen", "Take care."), Section("rules", "frozen", PAYS)))
+    skill, _ = with_rules(read, declared)
+    (part,) = learned_parts(skill, declared, [])
+    assert (part.name, part.text) == ("guidance", "Take care.")
+    assert "Take care" not in for_target(part.without)
+    assert PAYS in for_target(part.without)
