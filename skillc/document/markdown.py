@@ -279,8 +279,14 @@ def rule_text(text: str, mark: Mark = "-") -> str:
     _check_lines(lines)
     if len(items) == 1:
         lines = items[0].split("\n")
+    elif item_mark(lines[0]) == "1." and not any(item_mark(line) == "1." for line in lines[1:]):
+        # A numbered step with its cases below it that are not indented.
+        lines[0] = items[0].split("\n")[0]
     elif item_mark(lines[0]):
-        raise Refusal(f"the text holds {len(items)} rules; an edit speaks of one")
+        raise Refusal(
+            f"the text contains {len(items)} rules, the second is `{items[1].splitlines()[0][:40]}`; write one rule "
+            "in an edit, and indent its nested items by four spaces"
+        )
     clean = "\n".join([lines[0].strip(), *(line.rstrip() for line in lines[1:])])
     blank, marker = ("", f"{mark} ") if mark else ("\n", "")
     around = [MarkdownBlock(None, word, mark or "-") for word in ("before", "after")]

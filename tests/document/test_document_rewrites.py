@@ -122,6 +122,14 @@ def test_topics_that_change_places_are_written_anew_in_their_order():
     assert shown(applied(skill, edits)) == [("pear", "South"), ("apple", "North")]
 
 
+def test_the_cases_below_a_numbered_step_need_no_indentation():
+    edits = edits_to(
+        document([]), "rules", [WantedRule("1. The reason is damage:\n- in stock: replace\n- else: credit")]
+    )
+    (rule,) = apply_edits(document([]), edits).document.section("rules").rules
+    assert (rule.text, rule.mark) == ("The reason is damage:\n- in stock: replace\n- else: credit", "1.")
+
+
 @pytest.mark.parametrize(
     ("section", "wanted", "reason"),
     [
@@ -130,7 +138,7 @@ def test_topics_that_change_places_are_written_anew_in_their_order():
         ("none", [WantedRule("x y")], "there is no section `none`; trainable is `rules`, `other`"),
         ("rules", [], "section `rules` would be empty"),
         ("rules", [WantedRule(rule="zz")], "there is no rule `zz` in section `rules`"),
-        ("rules", [WantedRule("- one\n- two")], "the text holds 2 rules"),
+        ("rules", [WantedRule("- one\n- two")], "the text contains 2 rules, the second is `two`"),
         ("rules", [WantedRule("word " * 60)], "section `rules` would have"),
     ],
 )

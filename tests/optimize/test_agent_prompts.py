@@ -123,8 +123,15 @@ def test_a_slow_update_and_effects_show_the_calls(tmp_path):
     ("rollout", "text"),
     [
         (RolloutPlan(), "predict"),
-        (RolloutPlan(kind="react", settings={"turns": 4}), "react (the target calls tools in at most 4 turns, then "),
-        (RolloutPlan(kind="react"), "react (the target calls tools in at most "),
+        (
+            RolloutPlan(kind="react", settings={"turns": 4}),
+            "react (the target calls one tool a turn, in at most 4 turns, ",
+        ),
+        (
+            RolloutPlan(kind="react", settings={"tool_calls": "native"}),
+            "react (the target calls one or more tools a turn",
+        ),
+        (RolloutPlan(kind="react"), "react (the target calls one tool a turn, in at most "),
         (RolloutPlan(kind="environment"), "environment (the target acts in at most 50 turns)"),
         (
             RolloutPlan(kind="environment", settings={"agent": "react", "turns": 5}),

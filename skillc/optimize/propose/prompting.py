@@ -363,7 +363,8 @@ def rollout_text(rollout: RolloutPlan) -> str:
         return rollout.settings.get(name, default)
 
     if kind == "react":
-        return f"react (the target calls tools in at most {limit('turns')} turns, then answers)"
+        calls = "one or more tools" if rollout.settings.get("tool_calls") == "native" else "one tool"
+        return f"react (the target calls {calls} a turn, in at most {limit('turns')} turns, then answers)"
     if kind == "environment":
         does = "acts" if rollout.with_tools is None else "calls tools and acts"
         return f"environment (the target {does} in at most {limit('turns')} turns)"
