@@ -30,6 +30,7 @@ goal correct = judge(kind, right, panel = [referee, second, third])''',
 )
 
 pytestmark = pytest.mark.thorough
+ROWS = 40
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def server():
 @pytest.fixture(scope="module")
 def whole(nursery, tmp_path_factory):
     """An undisturbed run: its bytes, and what the server was asked."""
-    folder = shop(tmp_path_factory.mktemp("whole") / "things", JUDGED)
+    folder = shop(tmp_path_factory.mktemp("whole") / "things", JUDGED, ROWS)
     with Loopback(latency=0.002) as server:
         finish(nursery, server, folder)
         return compiled(folder), server.asked.copy()
@@ -58,8 +59,8 @@ def lock(files):
 
 def test_kills_change_no_byte(nursery, server, whole, tmp_path):
     bytes_of_whole, once = whole
-    folder, dice = shop(tmp_path / "things", JUDGED), random.Random(3)
-    kills = sum(killed(nursery, server, folder, dice, most=200) == -signal.SIGKILL for _ in range(5))
+    folder, dice = shop(tmp_path / "things", JUDGED, ROWS), random.Random(3)
+    kills = sum(killed(nursery, server, folder, dice, most=60) == -signal.SIGKILL for _ in range(5))
     finish(nursery, server, folder)
     assert kills > 2
     assert compiled(folder) == bytes_of_whole
@@ -67,9 +68,9 @@ def test_kills_change_no_byte(nursery, server, whole, tmp_path):
     assert server.total - once.total() <= kills * IN_FLIGHT
 
 
-@pytest.mark.parametrize("cap", [60, 400])
+@pytest.mark.parametrize("cap", [40, 150])
 def test_the_cap_on_judges_is_kept_and_the_run_goes_on_with_a_larger_one(nursery, server, whole, tmp_path, cap):
-    folder, judged = shop(tmp_path / "things", JUDGED), []
+    folder, judged = shop(tmp_path / "things", JUDGED, ROWS), []
 
     def count(messages):
         if str(messages[1]["content"] if len(messages) > 1 else "").startswith("Case "):
@@ -87,37 +88,40 @@ def test_the_cap_on_judges_is_kept_and_the_run_goes_on_with_a_larger_one(nursery
     assert lock(again)["charged"] == lock(first)["charged"]
 
 
-def test_a_judge_that_refuses_once_is_asked_again_and_one_that_always_does_loses_its_examples(
-    nursery, server, whole, tmp_path
-):
-    """Each judge answers one case in seven with nonsense the first time, and one case of all always."""
-    folder = shop(tmp_path / "things", JUDGED)
-    dice = random.Random(1)
-    always: set[str] = set()
+def test_nonsense_is_asked_for_again_and_never_scored(nursery, server, whole, tmp_path):
+    """A judge refuses or rambles at one case in seven: the run decides as if it had not, and pays for the question."""
+    folder, dice, spoilt = shop(tmp_path / "things", JUDGED, ROWS), random.Random(1), []
 
     def replies(messages):
-        text = str(messages[1]["content"]) if len(messages) > 1 else ""
-        if not text.startswith("Case "):
+        if len(messages) != 2 or not str(messages[1]["content"]).startswith("Case ") or dice.random() > 1 / 7:
             return None
-        example = text.partition("BEGIN")[2].partition("END")[0].partition("\n")[2]
-        if not always:
-            always.add(example)
-        if example in always:
-            return "I can't help with that."
-        return "It is fine, I think: 4." if len(messages) == 2 and dice.random() < 1 / 7 else None
+        spoilt.append(messages)
+        return dice.choice(["I can't help with that.", "It is fine, I think: 4.", '{"verdicts": [{"level": 10}]}', "{"])
 
     server.replies = replies
     finish(nursery, server, folder)
-    disturbed, undisturbed = lock(compiled(folder)), lock(whole[0])
-    found, expected = disturbed["validation"]["initial"], undisturbed["validation"]["initial"]
-    lost = len(disturbed.get("quarantined", []))
-    assert lost <= 1
-    assert found["n"] >= expected["n"] - 1
-    assert "I can't help" not in (folder / "skills" / "sort-things" / "SKILL.md").read_text()
+    found, expected = compiled(folder), whole[0]
+    assert len(spoilt) > 10
+    assert found["sort-things/SKILL.md"] == expected["sort-things/SKILL.md"]
+    assert found["sort-things.history.jsonl"] == expected["sort-things.history.jsonl"]
+    assert lock(found)["charged"]["calls"] > lock(expected)["charged"]["calls"]
+
+
+def test_a_judge_that_always_refuses_stops_the_run_with_its_words(nursery, server, tmp_path):
+    folder = shop(tmp_path / "things", JUDGED, ROWS)
+    server.replies = lambda messages: (
+        "I can't help with that." if str(messages[-1]["content"]).startswith(("Case ", "This reply")) else None
+    )
+    start(nursery, server, folder)
+    assert nursery.wait() == 2
+    told = (folder / "stderr.txt").read_text()
+    assert "could not be measured with the initial skill: a judge failed" in told
+    assert "judge `referee`: no verdict in two replies" in told
+    assert "I can't help with that." in told
 
 
 def test_an_overloaded_judge_is_waited_for(nursery, server, whole, tmp_path):
-    folder, dice = shop(tmp_path / "things", JUDGED), random.Random(2)
-    server.fails = lambda body: body["model"].startswith("rulebook-") and dice.random() < 0.2
+    folder, dice = shop(tmp_path / "things", JUDGED, ROWS), random.Random(2)
+    server.fails = lambda body: body["model"].startswith("rulebook-") and dice.random() < 0.05
     finish(nursery, server, folder)
     assert compiled(folder) == whole[0]
