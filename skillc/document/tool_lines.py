@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 SECTION = "tools"
 RESERVED_NAMES = frozenset({"act", "finish", "submit", "open_skill"})
 """Names of the tools by which an agent acts in an environment, ends its work and opens a skill."""
+HOW_TO_RENAME = (
+    "In the section `tools`, a line `name: text` replaces what the agent reads of a tool, `name.argument: text` of an "
+    "argument, and `name -> new_name` renames the tool for the agent, alone or with `: text` behind it. A name has "
+    "letters, digits, `_` and `-`, at most 64; every tool needs a different one. In a trajectory, a renamed tool is "
+    "followed by its own name in parentheses."
+)
+"""The form of the section for an optimizer, where tools may be renamed."""
 _ARROW = "->"
 # What all large providers accept; some need a letter or `_` first.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")

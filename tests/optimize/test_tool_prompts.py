@@ -26,3 +26,24 @@ def test_a_prompt_describes_the_tools_of_the_task():
     prompt = reflect_messages(Briefing("# Desk", task, tools=text_lines([ORDER])), request)[-1]["content"]
     assert "rollout: predict\ntool order: Look up an order.\ntool order.number: such as A-100\n" in prompt
     assert "\ntool " not in reflect_messages(Briefing("# Desk", task), request)[-1]["content"]
+
+
+def test_every_method_says_how_a_tool_is_renamed_where_that_is_allowed():
+    from dataclasses import replace
+
+    from skillc.document.tool_lines import HOW_TO_RENAME, SECTION
+    from skillc.optimize.methods.bridge import guidance
+    from skillc.optimize.methods.one_shot import one_shot_messages
+
+    task, request = TaskPlan(inputs=(), outputs=()), ReflectRequest("failures", (), edit_budget=2)
+    kept = document_of("desk", "about", [(SECTION, "trainable", "- order: Use it first.", None)])
+    (section,) = kept.sections
+    renamed = kept.with_section(replace(section, renames=("order",)))
+    for skill, asked in ((kept, False), (renamed, True)):
+        brief = Briefing("# Desk", task, renames_tools=asked)
+        prompts = [
+            reflect_messages(brief, request)[-1]["content"],
+            one_shot_messages(task=task, document=skill, trajectories=(), best="1")[-1]["content"],
+            guidance(task, skill, skill.sections[0]),
+        ]
+        assert [HOW_TO_RENAME in prompt for prompt in prompts] == [asked] * 3

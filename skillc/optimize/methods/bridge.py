@@ -16,6 +16,7 @@ from typing import Any
 
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
+from skillc.document.tool_lines import HOW_TO_RENAME
 from skillc.errors import SkillcError
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine
@@ -257,6 +258,8 @@ def guidance(task: TaskPlan, document: Document, section: Section) -> str:
     lines.append("Do not describe the format of the answer: the task does that.")
     if section.limit is not None:
         lines.append(f"The section may have at most {section.limit} tokens; a longer one is refused.")
+    if section.renames is not None:
+        lines.append(HOW_TO_RENAME)
     return "\n".join(lines)
 
 

@@ -97,6 +97,7 @@ def one_shot_messages(
             sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
             trajectories=trajectories,
             best=best,
+            renames_tools=any(section.renames is not None for section in document.sections),
         )
     )
     system = (

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import JsonValue
 
+from skillc.document.tool_lines import HOW_TO_RENAME
 from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of, is_agent
 from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan
@@ -395,6 +396,7 @@ def templates(folder: Path) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["fence"] = fence
+    environment.globals["how_to_rename"] = HOW_TO_RENAME
     return environment
 
 
