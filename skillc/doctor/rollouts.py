@@ -8,6 +8,7 @@ from pathlib import Path
 from skillc.doctor.report import Finding, Level
 from skillc.errors import SkillcError
 from skillc.language.kinds import is_agent
+from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
 from skillc.sandbox.container import ENGINES, is_rootless
 from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
@@ -44,12 +45,12 @@ def check_agent(plan: Plan, root: Path, environ: Mapping[str, str]) -> Iterator[
         yield Finding("installed", "missing", rollout.kind, problem.message, problem.hint)
 
 
-def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = problem_of) -> Iterator[Finding]:
+def check_sandboxes(plan: Plan, problem: Callable[[Kind, str, bool], str | None] = problem_of) -> Iterator[Finding]:
     """Report each sandbox that the program could use; one that it declares and that does not work is missing.
 
     Args:
         plan: a program without rollouts of code or agents, and without tests of scripts, has no finding.
-        problem: why a sandbox with an image does not work here, None if it does.
+        problem: why a sandbox with an image does not work here, None if it does; whether it must reach hosts.
     """
     needs = dict(_needs(plan))
     for sandbox in needs.values():
@@ -59,10 +60,11 @@ def check_sandboxes(plan: Plan, problem: Callable[[Kind, str], str | None] = pro
     needs = {user: each for user, each in needs.items() if each.kind != "unsafe"}
     if not needs:
         return
-    problems: dict[tuple[Kind, str], str | None] = {(kind, IMAGE): problem(kind, IMAGE) for kind in CHOSEN}
+    problems: dict[tuple[Kind, str], str | None] = {(kind, IMAGE): problem(kind, IMAGE, False) for kind in CHOSEN}
+    hosts = _reaches_hosts(plan)
     for sandbox in needs.values():
         if sandbox.kind in ENGINES:
-            problems[sandbox.kind, sandbox.image] = problem(sandbox.kind, sandbox.image)
+            problems[sandbox.kind, sandbox.image] = problem(sandbox.kind, sandbox.image, hosts)
     best = next((kind for kind in CHOSEN if problems[kind, IMAGE] is None), None)
     for (kind, image), why in problems.items():
         declared = [u for u, each in needs.items() if each.kind == kind and (kind in CHOSEN or each.image == image)]
@@ -89,6 +91,14 @@ def _needs(plan: Plan) -> Iterator[tuple[str, DeclaredSandbox]]:
     for section in plan.skill.sections:
         if section.tests is not None:
             yield f"the tests of `{section.file}`", declared_sandbox(section.tests.sandbox)
+
+
+def _reaches_hosts(plan: Plan) -> bool:
+    """Whether rollouts reach hosts: declared ones, or the model of an agent."""
+    rollout = plan.task.rollout
+    target = plan.models[TARGET]
+    addressed = any((target.base_url, target.base_url_env, target.serve))
+    return bool(rollout.settings.get("hosts")) or (is_agent(rollout.kind) and (addressed or rollout.kind != "command"))
 
 
 def _describe(kind: Kind) -> str:

@@ -13,7 +13,7 @@ def found(settings, problems, kind="code"):
     made = plan_of()
     rollout = RolloutPlan(kind=kind, settings=settings)
     plan = made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout})})
-    return list(check_sandboxes(plan, lambda kind, image: problems.get(kind, "").format(image=image) or None))
+    return list(check_sandboxes(plan, lambda kind, image, _: problems.get(kind, "").format(image=image) or None))
 
 
 def test_each_sandbox_has_a_line_and_the_one_in_use_says_so():
@@ -57,7 +57,7 @@ def test_the_tests_of_scripts_have_their_own_sandbox():
 
     def levels(**problems):
         return [
-            (each.level, each.what, each.detail) for each in check_sandboxes(plan, lambda kind, _: problems.get(kind))
+            (each.level, each.what, each.detail) for each in check_sandboxes(plan, lambda kind, *_: problems.get(kind))
         ]
 
     first, second = levels()
@@ -65,3 +65,16 @@ def test_the_tests_of_scripts_have_their_own_sandbox():
     assert "use it" not in first[2]
     assert second[2].endswith("; the tests of `scripts/double.py` use it")
     assert levels(landlock="no kernel")[1] == ("missing", "landlock", "no kernel, and the program declares it")
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "hosts"),
+    [("code", {}, False), ("code", {"hosts": ["localhost:80"]}, True), ("codex", {}, True), ("command", {}, True)],
+)
+def test_a_container_is_asked_for_hosts_where_rollouts_need_them(kind, settings, hosts):
+    made = plan_of()
+    rollout = RolloutPlan(kind=kind, settings={"sandbox": "podman", **settings})
+    plan = made.model_copy(update={"task": made.task.model_copy(update={"rollout": rollout})})
+    asked = {}
+    list(check_sandboxes(plan, lambda kind, _, hosts: asked.update({kind: hosts})))
+    assert asked == {"bubblewrap": False, "landlock": False, "podman": hosts}
