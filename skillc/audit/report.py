@@ -52,7 +52,9 @@ def audit_table(found: Audit) -> RenderableType:
 
 def _notes(found: Audit) -> list[str]:
     lines = []
-    if found.whole:
+    if found.whole and found.kind == "code":
+        lines.append("`code` has the skill's scripts and kept files in its workspace, and reads all sections")
+    elif found.whole:
         lines.append(f"`{found.kind}` has no folder to open: the target reads all sections, and no other file")
     elif not found.known:
         lines.append(f"no rollout reported a call of a tool, so what `{found.kind}` opens is unknown")

@@ -132,7 +132,8 @@ def _skill(plan: Plan) -> list[Cells]:
     for section in sections_of(plan):
         unlimited = "no limit" if section.mode != "frozen" else ""
         limit = f"at most {section.limit:,} tokens" if section.limit is not None else unlimited
-        rows.append((section.mode, section.name, limit))
+        script = () if section.tests is None else (f"`{section.file}`, tested by `{section.tests.path}`",)
+        rows.append((section.mode, section.name, limit, *script))
     return [*rows, ("load", plan.skill.load), ("present", f"as {plan.skill.present}")]
 
 
