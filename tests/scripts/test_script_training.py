@@ -346,6 +346,21 @@ def test_changed_tests_and_a_changed_first_script_are_reported_by_the_lock(chang
     assert "code, or the tests of its scripts, changed" in locked.output
 
 
+def test_a_diff_shows_changed_settings_of_tests_and_a_changed_first_script(project):
+    folder = project(program=PROGRAM.replace('"checks"', '"checks/test_double.py"'))
+    git = ["git", "-c", "user.email=a@b", "-c", "user.name=a", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *words], check=True)
+    (folder / "extras/scripts/double.py").write_text(GOOD)
+    (folder / "checks/test_double.py").write_text(TESTS.replace("double(2) == 4", "double(3) == 6"))
+    shown = PROGRAM.replace('"checks"', '"checks/test_double.py" { shown = on }')
+    (folder / "double.skill").write_text(shown)
+    output = CliRunner().invoke(skillc, ["diff", "double.skill"], standalone_mode=False).output
+    assert "shown of tests" in output
+    assert "+     return 2 * n" in output
+    assert "double(3) == 6" in output
+
+
 # ---- checked before anything ------------------------------------------------------------------------
 
 

@@ -111,6 +111,7 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     now = {section.name: section for section in after.sections}
     for name in [*sections, *(each for each in now if each not in sections)]:
         yield from _section(sections.get(name), now.get(name), labels)
+        yield from _script_files(old, new, sections.get(name), now.get(name))
     if [name for name in sections if name in now] != [name for name in now if name in sections]:
         values = render_value(list(sections)), render_value(list(now))
         yield Change("skill", "order of sections", *values, Anchor("skill", after.name))
@@ -182,6 +183,20 @@ def _tests(old: SectionPlan, new: SectionPlan) -> Iterator[Change]:
         if was != now:
             subject = f"section {new.name}: {'tests' if setting == 'path' else f'{setting} of tests'}"
             yield Change("skill", subject, was, now, Anchor("section", new.name, "tests"))
+
+
+def _script_files(
+    before: Version, after: Version, old: SectionPlan | None, new: SectionPlan | None
+) -> Iterator[Change]:
+    """Yield changes of the file that a script begins with, and of its tests if they are one file at the same path."""
+    if old is None or new is None or old.tests is None or new.tests is None:
+        return
+    first = tuple(f"{each.plan.skill.files}/{new.file}" for each in (before, after))
+    for what, paths in ((f"script {new.name}", first), (f"tests of {new.name}", (old.tests.path, new.tests.path))):
+        one, other = (version.read(path) for version, path in zip((before, after), paths, strict=True))
+        if paths[0] == paths[1] and one is not None and other is not None and one != other:
+            lines = _diff(*(each.decode(errors="replace") for each in (one, other)))
+            yield Change("skill", what, "", "", Anchor("section", new.name), lines=lines)
 
 
 def _limit(old: SectionPlan, new: SectionPlan) -> Change:
