@@ -16,6 +16,7 @@ from skillc.gates.stages import SMALLEST_GROUP, Gate, group_fields
 from skillc.gates.terms import CallTerm, Constant, MeanTerm, Term, conjuncts, points_above, sides, walk
 from skillc.gates.units import format_quantity
 from skillc.lint.rules import PlanFacts, error, note, rule, warning
+from skillc.plan.models import capped_roles
 from skillc.plan.schema import Plan
 from skillc.stats.power import DIFFERING, LEAST_GROUPS, chance_of_accept, inflation, null_run, standard_errors
 from skillc.text import counted
@@ -49,11 +50,10 @@ def cut_inputs(facts: PlanFacts) -> Iterator[Diagnostic]:
 
 @rule(PlanFacts)
 def unknown_prices(facts: PlanFacts) -> Iterator[Diagnostic]:
-    """Models without a price, if the budget caps the cost."""
-    if facts.plan.budget.cost is None:
-        return
+    """Models without a price, if the budget caps their cost."""
+    capped = capped_roles(facts.plan)
     for role, price in facts.bounds.prices.items():
-        if price is None:
+        if price is None and role in capped:
             model = facts.plan.models[role]
             message = f"the budget caps the cost, and the price of `{model.model}` is unknown"
             yield error("SK651", facts.at("model", role), message, price_hint(model))

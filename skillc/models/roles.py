@@ -19,7 +19,7 @@ from skillc.models.endpoint import Backend, Endpoint, Transport, secret_names, s
 from skillc.models.ledger import Spending
 from skillc.models.prices import Price, price_of
 from skillc.models.serving.servers import Servers
-from skillc.plan.models import put_offline, require_names, resolve_model_names
+from skillc.plan.models import capped_roles, put_offline, require_names, resolve_model_names
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.redaction import NOTHING, Redactor, Secret
 from skillc.text import listed
@@ -155,10 +155,10 @@ def resolve_roles(
         backend, endpoint, own = connect(model, known, root or Path.cwd(), users=transport is None)
         roles[name] = Role(model, backend, endpoint, price_of(model), transport or own)
         found += secrets_of(model, endpoint, known)
-    hide = Redactor(found)
+    hide, capped = Redactor(found), capped_roles(plan)
     roles = {name: replace(role, hide=hide) for name, role in roles.items()}
     for name, role in roles.items():
-        if plan.budget.cost is not None and role.price is None:
+        if name in capped and role.price is None:
             raise SkillcError(
                 f"the budget caps the cost, and the price of `{role.plan.model}` (model `{name}`) is not known",
                 hint=price_hint(role.plan),

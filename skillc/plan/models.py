@@ -159,6 +159,13 @@ def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
     return plan.model_copy(update={"models": models})
 
 
+def capped_roles(plan: Plan) -> frozenset[str]:
+    """The roles whose price must be known: all under a cap on the cost, judges under a cap on their cost."""
+    if plan.budget.cost is not None:
+        return frozenset(plan.models)
+    return frozenset(judges(plan)) if plan.budget.judge_cost is not None else frozenset()
+
+
 def resolve_model_names(plan: Plan, environ: Mapping[str, str]) -> Plan:
     """Fill in the names of models from the environment; unset ones stay open.
 

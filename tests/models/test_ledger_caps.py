@@ -6,13 +6,16 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_plans import model, plan_of, reply
+from model_plans import Scripted, model, plan_of, reply
 from thorough import example_count
 
 from skillc.budget.bounds import Bounds
 from skillc.budget.spend import Spend
+from skillc.errors import SkillcError
+from skillc.gates.terms import CallTerm, WordTerm
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
@@ -166,7 +169,7 @@ def reserved(expected: int, taken: int, tokens: int) -> Spending:
     for _ in range(taken):
         for account in (ledger.charged, ledger.paid):
             account.settle(("target", "baseline"), Spending(), Usage(prompt=tokens - 20, completion=20), 0)
-    ClosingReserve(ledger, cast(Bounds, SimpleNamespace(stages=stages, held={}))).set_aside()
+    ClosingReserve(ledger, cast(Bounds, SimpleNamespace(stages=stages, held={}, judged={}))).set_aside()
     return ledger.charged._aside
 
 
@@ -176,3 +179,26 @@ def test_the_reserve_for_the_test_grows_with_the_turns_and_tokens_that_the_basel
     assert reserved(expected=40, taken=60, tokens=200)[:2] == (120, 24_000)
     # A baseline that is cut short says nothing about turns.
     assert reserved(expected=40, taken=20, tokens=200)[:2] == (80, 16_000)
+
+
+def test_a_cap_on_judges_admits_only_so_many_of_their_calls_and_needs_their_price() -> None:
+    plan = plan_of(model(), model("optimizer"), model("referee", "openai/never-heard-of"), judge_calls=2)
+
+    async def ask(client: Client, judges: bool) -> None:
+        message = (Message("user", str(len(asked))),)
+        asked.append(1)
+        await client.complete(Call("referee", "gate", message, judges=judges))
+
+    asked: list[int] = []
+    with Client(plan, transport=Scripted()) as client:
+        for judges in (True, False, True, False):
+            asyncio.run(ask(client, judges))
+        assert client.ledger.charged.spent.judge_calls == 2
+        with pytest.raises(BudgetReached, match="cap on judges' calls"):
+            asyncio.run(ask(client, True))
+    metric = plan.metrics[0].model_copy(
+        update={"term": CallTerm("judge", (), (("model", WordTerm("referee")),))},
+    )
+    capped = plan.model_copy(update={"metrics": (metric,), "budget": BudgetPlan(judge_cost=Fraction(1))})
+    with pytest.raises(SkillcError, match=r"the price of `openai/never-heard-of` \(model `referee`\) is not known"):
+        Client(capped, transport=Scripted())
