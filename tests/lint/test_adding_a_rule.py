@@ -47,8 +47,9 @@ def found(tmp_path_factory):
     copy_package(folder)
     rules, codes = folder / "skillc/lint/declarations.py", folder / "skillc/diagnostics/codes/data.py"
     rules.write_text(rules.read_text() + RULE)
-    before, end, rest = codes.read_text().partition("\n)\n")
-    codes.write_text(f"{before}\n{CODE.rstrip()}{end}{rest}")
+    head, declared, codes_and_rest = codes.read_text().partition("_DECLARED = (")
+    before, end, rest = codes_and_rest.partition("\n)\n")
+    codes.write_text(f"{head}{declared}{before}\n{CODE.rstrip()}{end}{rest}")
     return run_copy(folder, RUN)
 
 
