@@ -22,7 +22,9 @@ from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.report import compile_json, compile_table
 from skillc.run.stop import Stop
 
-NOISY = PROGRAM.replace('target    = "rulebook/v1"', 'target = "rulebook/v1" { noise = 0.2 }')
+NOISY = PROGRAM.replace("epochs = 2", "epochs = 1").replace(
+    'target    = "rulebook/v1"', 'target = "rulebook/v1" { noise = 0.2 }'
+)
 
 
 class Stopping(Client):
@@ -102,6 +104,7 @@ def test_lock_report_and_ledger_have_it(whole: tuple[Compiled, Path, SilentObser
     assert any(note.startswith("null arm: measured again") for note in observer.notes)
 
 
+@pytest.mark.thorough
 def test_it_changes_neither_skill_nor_history_nor_the_identity_of_the_run(
     whole: tuple[Compiled, Path, SilentObserver], tmp_path: Path
 ) -> None:
@@ -119,7 +122,7 @@ def test_it_changes_neither_skill_nor_history_nor_the_identity_of_the_run(
     assert locks[0] == locks[1]
 
 
-@pytest.mark.parametrize("after", [0, 7])
+@pytest.mark.parametrize("after", [pytest.param(0, marks=pytest.mark.thorough), 7])
 def test_a_run_that_is_stopped_in_it_resumes_to_the_same_bytes(
     whole: tuple[Compiled, Path, SilentObserver], tmp_path: Path, after: int
 ) -> None:
@@ -136,6 +139,7 @@ def test_a_run_that_is_stopped_in_it_resumes_to_the_same_bytes(
     assert again.spent["charged"] == whole[0].spent["charged"]
 
 
+@pytest.mark.thorough
 def test_a_deterministic_target_is_not_measured_again(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "things", PROGRAM)
     found, client, _ = compiled(folder)
