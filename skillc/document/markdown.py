@@ -279,8 +279,7 @@ def rule_text(text: str, mark: Mark = "-") -> str:
     _check_lines(lines)
     if len(items) == 1:
         lines = items[0].split("\n")
-    elif item_mark(lines[0]) == "1." and not any(item_mark(line) == "1." for line in lines[1:]):
-        # A numbered step with its cases below it that are not indented.
+    elif _has_loose_cases(lines):
         lines[0] = items[0].split("\n")[0]
     elif item_mark(lines[0]):
         raise Refusal(
@@ -295,6 +294,12 @@ def rule_text(text: str, mark: Mark = "-") -> str:
     if blocks_of(f"{first}\n{blank}{block(clean, marker)}\n{blank}{last}") != expected:
         raise Refusal(f"the text does not stay one {'list item' if mark else 'paragraph'} in markdown")
     return clean
+
+
+def _has_loose_cases(lines: list[str]) -> bool:
+    """Return whether a list item has its cases below it, indented too little, or not at all below a numbered step."""
+    mark, below = item_mark(lines[0]), [line for line in lines[1:] if item_mark(line.strip())]
+    return mark != "" and all(line[0] == " " or (mark == "1." and item_mark(line) == "-") for line in below)
 
 
 def _check_lines(lines: list[str]) -> None:

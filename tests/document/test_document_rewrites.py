@@ -122,12 +122,17 @@ def test_topics_that_change_places_are_written_anew_in_their_order():
     assert shown(applied(skill, edits)) == [("pear", "South"), ("apple", "North")]
 
 
-def test_the_cases_below_a_numbered_step_need_no_indentation():
-    edits = edits_to(
-        document([]), "rules", [WantedRule("1. The reason is damage:\n- in stock: replace\n- else: credit")]
-    )
+@pytest.mark.parametrize(("mark", "indent"), [("1.", ""), ("1.", " "), ("-", " "), ("-", "  ")])
+def test_the_cases_below_a_rule_need_little_indentation(mark, indent):
+    cases = f"\n{indent}- in stock: replace\n{indent}- else: credit"
+    edits = edits_to(document([]), "rules", [WantedRule(f"{mark} The reason is damage:{cases}")])
     (rule,) = apply_edits(document([]), edits).document.section("rules").rules
-    assert (rule.text, rule.mark) == ("The reason is damage:\n- in stock: replace\n- else: credit", "1.")
+    assert rule.mark == mark
+    assert [line.strip() for line in rule.text.split("\n")] == [
+        "The reason is damage:",
+        "- in stock: replace",
+        "- else: credit",
+    ]
 
 
 @pytest.mark.parametrize(
