@@ -51,7 +51,7 @@ gate better = candidate.good > incumbent.good''',
   """ { weight = 2 }
   criterion honest = "Does the reply state only what the ticket shows?"
 }
-metric good = judge(reply, quality, model = grader)
+goal good = judge(reply, quality, model = grader)
 model grader = "anthropic/claude-opus-5"
 gate better = candidate.good > incumbent.good''',
     "optimize": """optimize { batch = 40; edits = cosine(8, 4); candidates = 2 }""",

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from skillc.data.dataset import Dataset
@@ -10,6 +10,7 @@ from skillc.document.skill import document_of, for_target
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import FieldTerm, MeanTerm, Operation
 from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.metrics.meter import RolloutScores
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.host import SilentObserver
@@ -70,17 +71,13 @@ def plan(gates=(), *, optimize=None, budget=None, seed=7):
     )
 
 
-@dataclass(frozen=True)
-class Measured:
-    cells: dict
-    feedback: str = ""
-
-
 class Meter:
     """The prediction is the score of each metric, in whole units."""
 
-    def measure(self, example, trajectory):
-        return Measured({name: Scored(round(value * MICRO)) for name, value in trajectory.answer["scores"].items()})
+    def measure(self, example, trajectory, verdicts):
+        return RolloutScores(
+            {name: Scored(round(value * MICRO)) for name, value in trajectory.answer["scores"].items()}, ""
+        )
 
 
 class Script:

@@ -149,6 +149,14 @@ def test_a_crash_of_the_layout_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> 
     assert "IndexError" in found.message
 
 
+def test_what_can_move_to_the_next_line_breaks_no_bracket_before_it() -> None:
+    long = "clamp(1 - tokens(question) / 20 tokens, 0, 1)"
+    text = f"language 1\n\ngoal g = 0.9 * exact_match(question) + 0.1 * clamp(+{long} - {long}, 0%, 100%)\n"
+    done = format_source(Source("test.skill", text))
+    assert done.diagnostics == ()
+    assert "\n  0.9 * exact_match(question) + 0.1\n  * clamp(" in done.text
+
+
 def test_deep_nesting() -> None:
     for text in (
         "a = " + "(" * 95 + "b" + ")" * 95,

@@ -165,20 +165,22 @@ def _run(writer: Writer, parts: Sequence[Piece], indents: tuple[int, int], more:
     """Write consecutive pieces; the first has one indentation and the others another."""
     follows = [more]
     for part in reversed(parts[1:]):
-        columns, breaks = _least(part)
+        columns, breaks = _least(part, indents[1])
         follows.append(columns if breaks else columns + follows[-1])
     for i, part in enumerate(parts):
         write(writer, part, indents[min(i, 1)], follows[-1 - i])
 
 
-def _least(piece: Piece) -> tuple[int, bool]:
+def _least(piece: Piece, indent: int) -> tuple[int, bool]:
     """Return the columns that a piece needs on its first line, and whether it may break after them."""
     if isinstance(piece, Bracket) and piece.items:
         return len(piece.glue) + 1, True
-    if isinstance(piece, Run):
+    if isinstance(piece, Chain) and _breaks(piece, indent):
+        return _least(piece.operands[0], indent)[0], True
+    if isinstance(piece, Run | Chain):
         columns = 0
-        for part in piece.parts:
-            least, breaks = _least(part)
+        for part in piece.parts if isinstance(piece, Run) else piece.parts():
+            least, breaks = _least(part, indent)
             columns += least
             if breaks:
                 return columns, True
