@@ -116,12 +116,18 @@ def difference_of(first: Sequence[Repeats], second: Sequence[Repeats], *, low: F
     shares = [(one.group, _share(product(one.measured, other.measured))) for one, other in both]
     moved = [(one.group, _score(other) - _score(one)) for one, other in both]
     width = high - low
+    flips = mean_interval(shares, low=Fraction(0), high=Fraction(1))
+    means = mean_interval(moved, low=-width, high=width)
+    if flips is not None and means is not None:
+        # Examples that score alike move no mean.
+        most = flips[1] * width
+        means = max(means[0], -most), min(means[1], most)
     return Difference(
         examples=len(both),
         flips=_mean([share for _, share in shares]),
-        flips_interval=mean_interval(shares, low=Fraction(0), high=Fraction(1)),
+        flips_interval=flips,
         mean=_mean([change for _, change in moved]),
-        mean_interval=mean_interval(moved, low=-width, high=width),
+        mean_interval=means,
     )
 
 

@@ -111,6 +111,15 @@ SCORES = st.lists(
 )
 
 
+def test_examples_that_never_flip_bound_the_difference_of_the_means() -> None:
+    rows = [Repeats(f"g{i}", (MICRO * (i % 3 > 0),) * 3) for i in range(42)]
+    found = difference_of(rows, rows, low=LOW, high=HIGH)
+    assert found.flips_interval is not None
+    most = found.flips_interval[1]
+    assert most < Fraction(1, 10)
+    assert found.mean_interval == (-most, most)
+
+
 @given(SCORES, st.integers(1, 4))
 def test_it_equals_a_count_by_hand(scores: list[tuple[int | None, ...]], groups: int) -> None:
     rows = [Repeats(f"g{i % groups}", row) for i, row in enumerate(scores)]
