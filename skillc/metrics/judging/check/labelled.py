@@ -1,0 +1,173 @@
+"""Agreement of a judge with labels: overall, by criterion, by score, and on contested examples."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from skillc.metrics.judging.check.replies import Judgements, scale_of
+from skillc.metrics.judging.check.variants import plain
+from skillc.stats.agreement import Agreement, Correlation, Rated, agreement, correlation_within
+from skillc.stats.power import mean_interval
+from skillc.stats.prediction_powered import Corrected, corrected_mean
+
+_FIFTHS = 5
+Interval = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreBin:
+    """The labels of the items with a score in some range: the judge is calibrated where they have the same mean.
+
+    Attributes:
+        low, high: of the scores; equal for a single level.
+        n: labelled items.
+        label: their mean label.
+        interval: at 95 %, None below two groups.
+    """
+
+    low: Fraction
+    high: Fraction
+    n: int
+    label: Fraction
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """What the labels say of a judge.
+
+    Attributes:
+        overall: on all labelled items.
+        by_criterion: by name of the criterion.
+        by_score: from the lowest score.
+        contested: on items of examples whose answers have different labels.
+        ordered: of all pairs of answers to one example with different labels, the share that the judge orders as the
+            labels do; equal scores are half of it. None without such a pair.
+        ordered_interval: None below two groups.
+        length: rank correlation of the score with the length of the answer at equal label.
+        corrected: the mean label over all rollouts, None with fewer than 30 labels on them.
+    """
+
+    overall: Agreement
+    by_criterion: Mapping[str, Agreement]
+    by_score: tuple[ScoreBin, ...]
+    contested: Agreement
+    ordered: Fraction | None
+    ordered_interval: Interval | None
+    length: Correlation
+    corrected: Corrected | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    example: str
+    group: str
+    label: Fraction
+    score: Fraction
+    length: int
+
+
+def labelled_of(judgements: Judgements, *, seed: int = 0) -> Labelled | None:
+    """Return the agreement with labels; None without a labelled item that was judged."""
+    rows = [
+        _Row(item.example, item.group, item.label, score, len(item.case.answer))
+        for i, item in enumerate(judgements.items)
+        if item.label is not None and (score := judgements.score(i, plain())) is not None
+    ]
+    if not rows:
+        return None
+    criteria = judgements.judge.rubric.criteria
+    scale = scale_of(criteria[0]) if len(criteria) == 1 and judgements.judge.against is None else ()
+    ordered = _ordered(rows)
+    contested = _contested(rows)
+    return Labelled(
+        overall=_agreement(rows, scale),
+        by_criterion=_by_criterion(judgements),
+        by_score=_by_score(rows, scale),
+        contested=_agreement([row for row in rows if row.example in contested], scale),
+        ordered=sum((share for _, share in ordered), Fraction(0)) / len(ordered) if ordered else None,
+        ordered_interval=mean_interval(ordered, low=Fraction(0), high=Fraction(1)),
+        length=correlation_within([(row.label, row.score, row.length) for row in rows], seed),
+        corrected=_corrected(judgements),
+    )
+
+
+def _agreement(rows: Sequence[_Row], scale: Sequence[Fraction]) -> Agreement:
+    return agreement([Rated(row.group, row.score, row.label) for row in rows], scale)
+
+
+def _by_criterion(judgements: Judgements) -> dict[str, Agreement]:
+    found = {}
+    for criterion in judgements.judge.rubric.criteria:
+        rated = [
+            Rated(item.group, score, item.marks[criterion.name])
+            for i, item in enumerate(judgements.items)
+            if criterion.name in item.marks and (score := judgements.score(i, plain(), criterion)) is not None
+        ]
+        if rated:
+            scale = scale_of(criterion) if judgements.judge.against is None else ()
+            found[criterion.name] = agreement(rated, scale)
+    return found
+
+
+def _by_score(rows: Sequence[_Row], scale: Sequence[Fraction]) -> tuple[ScoreBin, ...]:
+    """Return the labels by level, or by fifths of the range if scores are means over criteria."""
+    bins: dict[tuple[Fraction, Fraction], list[_Row]] = defaultdict(list)
+    few = scale or sorted({row.score for row in rows})
+    for row in rows:
+        if len(few) <= _FIFTHS or scale:
+            bins[row.score, row.score].append(row)
+        else:
+            fifth = min(_FIFTHS - 1, int(row.score * _FIFTHS))
+            bins[Fraction(fifth, _FIFTHS), Fraction(fifth + 1, _FIFTHS)].append(row)
+    return tuple(
+        ScoreBin(
+            low,
+            high,
+            len(each),
+            sum((row.label for row in each), Fraction(0)) / len(each),
+            mean_interval([(row.group, row.label) for row in each], low=Fraction(0), high=Fraction(1)),
+        )
+        for (low, high), each in sorted(bins.items(), key=lambda entry: entry[0])
+    )
+
+
+def _contested(rows: Sequence[_Row]) -> set[str]:
+    """Return the examples whose answers have different labels."""
+    labels: dict[str, set[Fraction]] = defaultdict(set)
+    for row in rows:
+        labels[row.example].add(row.label)
+    return {example for example, found in labels.items() if len(found) > 1}
+
+
+def _ordered(rows: Sequence[_Row]) -> list[tuple[str, Fraction]]:
+    """Return group and whether the judge orders a pair of one example as its labels do, for each such pair."""
+    by_example: dict[str, list[_Row]] = defaultdict(list)
+    for row in rows:
+        by_example[row.example].append(row)
+    found = []
+    for each in by_example.values():
+        for one, other in combinations(each, 2):
+            if one.label != other.label:
+                better, worse = (one, other) if one.label > other.label else (other, one)
+                right = (better.score > worse.score) + Fraction(better.score == worse.score, 2)
+                found.append((one.group, Fraction(right)))
+    return found
+
+
+def _corrected(judgements: Judgements) -> Corrected | None:
+    """Return the mean label over the rollouts of the skill, the labelled ones a random part of them."""
+    labelled, other = [], []
+    for i, item in enumerate(judgements.items):
+        score = judgements.score(i, plain())
+        if not item.rolled or score is None:
+            continue
+        if item.label is not None:
+            labelled.append((item.group, item.label, score))
+        else:
+            other.append((item.group, score))
+    return corrected_mean(labelled, other)
