@@ -39,11 +39,11 @@ def judged(
             continue
         for asked in judge.roles:
             if role in (None, asked):
-                found += _one(plan, judge, sizes, asked, prices.get(asked))
+                found += one_judge(plan, judge, sizes, asked, prices.get(asked))
     return found
 
 
-def _one(plan: Plan, judge: JudgePlan, sizes: Sizes, role: str, price: PricePlan | None) -> SpendBound:
+def one_judge(plan: Plan, judge: JudgePlan, sizes: Sizes, role: str, price: PricePlan | None) -> SpendBound:
     """One judge on one rollout: a call, two for a comparison; each reply may be asked for once more.
 
     Equal answers are compared without a call.

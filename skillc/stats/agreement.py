@@ -19,7 +19,7 @@ from statistics import NormalDist
 from skillc.stats.power import mean_interval
 
 _Z = NormalDist().inv_cdf(0.975)
-_PERMUTATIONS = 1_999
+_PERMUTATIONS = 999
 _LEAST_FOR_KAPPA = 6
 Interval = tuple[Fraction, Fraction]
 
