@@ -35,6 +35,7 @@ from skillc.text import counted, listed
 Split = Literal["validation", "train"]
 EXAMPLES = 100
 REPEATS = 3
+_ADDED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +190,17 @@ def bounds_of(
         sizer = CallSizer(as_target(bare, first), sizes, {**prices, TARGET: prices.get(first.role)})
         more = len(job.examples) + len({label.example for label in job.labels})
         rolled += sizer.arm(job.initial.skill).times(len(job.examples), len(job.examples), more)
-    target = as_target(job.plan, job.models[0])
+    first = job.models[0]
+    plain = as_target(job.plan, first)
+    # A padded answer is twice as long, and an injection adds a sentence or two.
+    longer = as_target(job.plan, first.model_copy(update={"max_reply": 2 * first.max_reply + _ADDED}))
     for judge, _ in job.judges:
-        questions = job.items * len(variants_of(job.plan, judge, job.repeats))
+        variants = variants_of(job.plan, judge, job.repeats)
+        added = sum(each.kind in ("padded", "injected") for each in variants)
         for role in judge.roles:
-            judged += one_judge(target, judge, sizes, role, prices.get(role)).times(*[questions] * 3)
+            for target, count in ((plain, len(variants) - added), (longer, added)):
+                questions = job.items * count
+                judged += one_judge(target, judge, sizes, role, prices.get(role)).times(*[questions] * 3)
     return rolled, judged
 
 
