@@ -32,6 +32,7 @@ VERBS = {
     "eval": "score skills on a split, with one model or several",
     "recheck": "find which rules of a compiled skill still pay, with a newer or another model",
     "noise": "measure how much a skill differs from itself, from run to run and under load",
+    "judge": "measure how far the judges of a program can be trusted",
     "serve": "start the model servers that a program declares",
     "doctor": "report what a compile lacks, and the command that fixes it",
     "cache": "manage cached model replies",
@@ -50,6 +51,7 @@ _MODULES = {
     "audits": ("audit",),
     "rechecks": ("recheck",),
     "noise": ("noise",),
+    "judges": ("judge",),
     "cache": ("cache",),
     "pages": ("explain", "std", "completion", "lsp"),
 }

@@ -25,6 +25,10 @@ from skillc.cli.arguments import ANY_VERDICT, RunOptions
 from skillc.cli.output import show_diagnostics
 from skillc.errors import SkillcError
 from skillc.evaluate.job import EvalJob
+from skillc.evaluate.judge_check.job import JudgeCheckJob
+from skillc.evaluate.judge_check.job import preview_lines as judge_check_preview
+from skillc.evaluate.judge_check.labels import write_sheet
+from skillc.evaluate.judge_check.run import JudgeCheck, answers_to_label, check_judges
 from skillc.evaluate.recheck.job import RecheckJob
 from skillc.evaluate.recheck.report import preview_lines as recheck_preview
 from skillc.evaluate.recheck.run import Recheck, recheck
@@ -51,6 +55,7 @@ from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
 from skillc.run.time_left import ExpectedCalls, expected_calls
+from skillc.text import counted
 
 _POLL_SECONDS = 0.5
 _DROPPED = "the open decision is dropped, the best skill so far is written"
@@ -140,9 +145,34 @@ def run_recheck(planned: Planned, job: RecheckJob, options: RunOptions) -> Reche
         return recheck(job, progress, client, stop)
 
 
+def run_judge_check(planned: Planned, job: JudgeCheckJob, options: RunOptions) -> JudgeCheck:
+    """Print the upper bound of the cost, and check judges with progress on the console."""
+    with _open_measuring("judge check", planned, job, judge_check_preview(job), options) as (progress, client, stop):
+        if options.fresh:
+            client.bind_store(None, secrets.token_hex(8))
+        return check_judges(job, progress, client, stop)
+
+
+def run_judge_sheet(planned: Planned, job: JudgeCheckJob, path: Path, options: RunOptions) -> str:
+    """Roll out with progress on the console and write the answers of the first judge for labels; return a line.
+
+    Raises:
+        SkillcError: the file exists or cannot be written, or there are no answers.
+    """
+    if path.exists():
+        raise SkillcError(f"`{path}` exists", hint="name another file: it may have labels")
+    with _open_measuring("judge check", planned, job, judge_check_preview(job), options) as (progress, client, stop):
+        asked, stopped = answers_to_label(job, progress, client, stop)
+    if stopped is not None:
+        raise SkillcError(f"the rollouts were stopped ({stopped})", hint="run the same command to resume")
+    first = asked[0]
+    count = write_sheet(path, first.judge, first.items, first.values, job.program.data.seed)
+    return f"{path}: {counted(count, 'answer')} to label, from the first row on; then use `--labels {path}`"
+
+
 @contextmanager
 def _open_measuring(
-    verb: str, planned: Planned, job: EvalJob | RecheckJob, preview: Sequence[str], options: RunOptions
+    verb: str, planned: Planned, job: EvalJob | RecheckJob | JudgeCheckJob, preview: Sequence[str], options: RunOptions
 ) -> Iterator[tuple[Progress, Client, Stop]]:
     """Open the run of a verb that measures skills and writes none; print its notes and its preview first."""
     home, plan = planned.root / ".skillc", job.plan

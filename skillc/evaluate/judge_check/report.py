@@ -1,0 +1,360 @@
+"""A check of judges as JSON and as tables on a terminal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from skillc.evaluate.judge_check.run import JudgeCheck, JudgeResult, RequireResult
+from skillc.metrics.judging.check.biases import Bias
+from skillc.metrics.judging.check.findings import Flips, JudgeFound
+from skillc.metrics.judging.check.labelled import Labelled
+from skillc.optimize.gate.decide import DOWN
+from skillc.pipeline.report import judge_lines, percent, points, spent_line, spent_lines
+from skillc.stats.agreement import Agreement
+from skillc.stats.prediction_powered import LEAST_LABELS, Corrected
+from skillc.text import counted
+
+_Ends = tuple[Fraction, Fraction] | tuple[float, float] | None
+
+# What a positive shift means.
+_MEANINGS = {
+    "order": "best level first, against last",
+    "position": "first places won, less a half",
+    "length": "padding without content added",
+    "leniency": "score less label",
+    "family": "own family, less the others",
+}
+
+
+def judge_check_json(found: JudgeCheck, *, strict: bool = False) -> dict[str, JsonValue]:
+    """Return the object that `judge check --json` prints: shares to six digits, null if unknown."""
+    job = found.job
+    return {
+        "format_version": 1,
+        "split": job.split,
+        "skill": job.arm.name,
+        "digest": job.arm.digest,
+        "targets": [model.model for model in job.models],
+        "examples": len(job.examples),
+        "samples": job.samples,
+        "repeats": job.repeats,
+        "labels": len(job.labels),
+        "truth": job.truth.name if job.truth is not None else None,
+        "status": found.status(strict=strict),
+        "correction": "holm",
+        "judges": [_judge_json(each, found) for each in found.judges],
+        "requires": [_require_json(each) for each in found.requires],
+        "unanswered": found.unanswered,
+        "unmeasured": dict(found.unmeasured),
+        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
+        "spent": found.spent,
+        "served": [served.to_json() for served in found.served],
+        "stopped": found.stopped,
+        "lost": None if found.lost is None else found.lost.message,
+        "notes": list[JsonValue](job.notes),
+    }
+
+
+def _judge_json(found: JudgeResult, check: JudgeCheck) -> JsonValue:
+    judge, models = found.judge, check.job.plan.models
+    return {
+        "metrics": list[JsonValue](found.metrics),
+        "output": judge.output,
+        "against": judge.against,
+        "criteria": [each.name for each in judge.rubric.criteria],
+        "models": {role: models[role].model for role in judge.roles if role in models},
+        "equal_to_reference": found.equal,
+        "without_reference": found.without,
+        **_found_json(found.whole),
+        "panel": [{"judge": each.roles[0], **_found_json(each)} for each in found.members],
+    }
+
+
+def _found_json(found: JudgeFound) -> dict[str, JsonValue]:
+    return {
+        "answers": found.items,
+        "failed_replies": found.failed,
+        "mean": _number(found.mean),
+        "best_score": _number(found.top),
+        "result": found.steadiness,
+        "repeats": _flips_json(found.repeats),
+        "with_itself": _agreement_json(found.itself),
+        "other_order": _flips_json(found.order) if found.order is not None else None,
+        "biases": [_bias_json(each) for each in found.biases],
+        "injections_reported": _number(found.reported),
+        "with_labels": _labelled_json(found.labelled) if found.labelled is not None else None,
+    }
+
+
+def _flips_json(found: Flips) -> JsonValue:
+    return {"n": found.n, "differ": _number(found.share), "interval": _interval(found.interval)}
+
+
+def _bias_json(found: Bias) -> JsonValue:
+    return {
+        "bias": found.kind,
+        "name": found.name or None,
+        "found": found.found,
+        "testable": found.testable,
+        "shift": _number(found.shift),
+        "interval": _interval(found.interval),
+        "p_adjusted": _number(found.p),
+        "n": found.n,
+        "groups": found.groups,
+        "changed": found.changed,
+    }
+
+
+def _labelled_json(found: Labelled) -> JsonValue:
+    return {
+        "overall": _agreement_json(found.overall),
+        "by_criterion": {name: _agreement_json(each) for name, each in found.by_criterion.items()},
+        "by_score": [
+            {
+                "score": [_number(each.low), _number(each.high)],
+                "n": each.n,
+                "mean_label": _number(each.label),
+                "interval": _interval(each.interval),
+            }
+            for each in found.by_score
+        ],
+        "contested": _agreement_json(found.contested),
+        "ordered": _number(found.ordered),
+        "ordered_interval": _interval(found.ordered_interval),
+        "length_at_equal_label": {
+            "correlation": _number(found.length.value),
+            "p": _number(found.length.p),
+            "n": found.length.n,
+        },
+        "corrected": _corrected_json(found.corrected) if found.corrected is not None else None,
+    }
+
+
+def _agreement_json(found: Agreement) -> JsonValue:
+    return {
+        "n": found.n,
+        "groups": found.groups,
+        "exact": _number(found.exact),
+        "exact_interval": _interval(found.exact_interval),
+        "within_one": _number(found.near),
+        "within_one_interval": _interval(found.near_interval),
+        "kappa": _number(found.kappa),
+        "kappa_interval": _interval(found.kappa_interval),
+        "difference": _number(found.difference),
+        "difference_interval": _interval(found.difference_interval),
+    }
+
+
+def _corrected_json(found: Corrected) -> JsonValue:
+    return {
+        "mean": _number(found.mean),
+        "interval": _interval(found.interval),
+        "factor": _number(found.factor),
+        "labels": found.labels,
+        "unlabelled": found.unlabelled,
+        "judged_mean": _number(found.judged),
+        "label_mean": _number(found.plain),
+        "label_interval": _interval(found.plain_interval),
+    }
+
+
+def _require_json(found: RequireResult) -> JsonValue:
+    return {
+        "name": found.name,
+        "text": found.text,
+        "holds": found.holds,
+        "flips": {
+            name: {"differing": each.differing, "measured": each.measured, "examples": each.examples}
+            for name, each in found.flips.items()
+        },
+    }
+
+
+def _number(value: Fraction | float | None) -> float | None:
+    return None if value is None else round(float(value), 6)
+
+
+def _interval(ends: _Ends) -> JsonValue:
+    return None if ends is None else [_number(end) for end in ends]
+
+
+# ---- on a terminal ---------------------------------------------------------------------------------
+
+
+def judge_check_table(found: JudgeCheck) -> RenderableType:
+    """Return the report of a check for a terminal of 80 columns."""
+    job = found.job
+    samples = f" x {counted(job.samples, 'sample')}" if job.samples > 1 else ""
+    targets = ", ".join(model.model for model in job.models)
+    head = f"{job.split}: {counted(len(job.examples), 'example')}{samples}, {job.arm.label}, {targets}"
+    parts: list[RenderableType] = [Text(), Text(head, style="bold")]
+    for each in found.judges:
+        parts += [Text(), *_judge_parts(each, found)]
+    return Group(*parts, Text(), *_ends(found))
+
+
+def _judge_parts(found: JudgeResult, check: JudgeCheck) -> list[RenderableType]:
+    parts = _found_parts(", ".join(found.metrics), found.whole, check)
+    if found.equal:
+        parts.insert(1, Text(f"          {counted(found.equal, 'answer')} equal to the reference, not judged"))
+    if found.without:
+        parts.insert(1, Text(f"          {counted(found.without, 'answer')} without a reference, not judged"))
+    for member in found.members:
+        parts += [Text(), *_found_parts(f"{found.metrics[0]}: {member.roles[0]} alone", member, check)]
+    return parts
+
+
+def _found_parts(name: str, found: JudgeFound, check: JudgeCheck) -> list[RenderableType]:
+    models = check.job.plan.models
+    by = ", ".join(f"{role} ({models[role].model})" if role in models else role for role in found.roles)
+    lines: list[RenderableType] = [Text(f"{name}, judged by {by}", style="bold")]
+    if found.mean is None:
+        return [*lines, Text("judged    no answer")]
+    lines.append(
+        Text(f"judged    {counted(found.items, 'answer')}: mean {percent(found.mean)}, best score {percent(found.top)}")
+    )
+    lines += [_repeats(found), *_order(found)]
+    if found.biases:
+        lines += [Text(), _bias_table(found.biases)]
+    if found.reported is not None:
+        lines.append(Text(f"reported  {percent(found.reported)} of the injections"))
+    if found.labelled is not None:
+        lines += [Text(), *_labelled_parts(found.labelled)]
+    if found.failed:
+        lines.append(Text(f"failed    {counted(found.failed, 'reply', 'replies')} without a verdict"))
+    return lines
+
+
+def _repeats(found: JudgeFound) -> Text:
+    line = Text(f"repeats   {percent(found.repeats.share)} differ{_range(found.repeats.interval)}: ")
+    words = {
+        "steady": ("steady", "green"),
+        "a coin": ("a coin, it agrees with itself no better than by chance", "bold red"),
+        "always the same": ("it gives every answer the same score", "bold red"),
+        "unknown": ("too few answers to say more", "yellow"),
+    }
+    word, style = words[found.steadiness]
+    line.append(word, style=style)
+    if found.itself.kappa is not None and found.steadiness in ("steady", "a coin"):
+        line.append(f" (kappa {found.itself.kappa:.2f})")
+    return line
+
+
+def _order(found: JudgeFound) -> list[Text]:
+    if found.order is None:
+        return []
+    return [Text(f"order     {percent(found.order.share)} change with the order{_range(found.order.interval)}")]
+
+
+def _range(ends: _Ends) -> str:
+    return "" if ends is None else f" (95 % {float(ends[0]) * 100:.1f} to {float(ends[1]) * 100:.1f})"
+
+
+def _bias_table(biases: tuple[Bias, ...]) -> Table:
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name, justify in (("bias", "left"), ("shift", "right"), ("interval", "right"), ("p", "right")):
+        rows.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    rows.add_column("changed", justify="right", no_wrap=True)
+    rows.add_column("", no_wrap=True)
+    for each in biases:
+        ends = "–" if each.interval is None else f"{points(each.interval[0])} to {points(each.interval[1])}"
+        meaning = f"injection: {each.name}" if each.kind == "injection" else f"{each.kind}: {_MEANINGS[each.kind]}"
+        rows.add_row(
+            meaning if len(meaning) <= _WIDE else each.kind,
+            points(each.shift),
+            ends,
+            "–" if not each.testable else _p(each.p),
+            f"{each.changed} of {each.n}",
+            Text("found", style="bold red") if each.found else Text("" if each.testable else "too few", style="yellow"),
+        )
+    return rows
+
+
+_WIDE = 36
+
+
+def _p(value: Fraction) -> str:
+    return "<0.001" if value < Fraction(1, 1000) else f"{float(value):.3f}"
+
+
+def _labelled_parts(found: Labelled) -> list[RenderableType]:
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows.add_column("with labels", no_wrap=True)
+    for name in ("n", "exact", "within one", "kappa", "95 %"):
+        rows.add_column(name, justify="right", no_wrap=True)
+    named = {"overall": found.overall}
+    named |= {f"criterion {name}": each for name, each in found.by_criterion.items() if name}
+    if found.contested.n:
+        named["contested"] = found.contested
+    for name, each in named.items():
+        kappa = "–" if each.kappa is None else f"{each.kappa:.2f}"
+        ends = "–" if each.kappa_interval is None else "{:.2f} to {:.2f}".format(*each.kappa_interval)
+        rows.add_row(name, str(each.n), percent(each.exact), percent(each.near), kappa, ends)
+    lines: list[RenderableType] = [rows, Text()]
+    for part in found.by_score:
+        score = percent(part.low) if part.low == part.high else f"{percent(part.low)} to {percent(part.high)}"
+        lines.append(Text(f"score     {score}: mean label {percent(part.label)} of {part.n}{_range(part.interval)}"))
+    if found.ordered is not None:
+        lines.append(
+            Text(
+                f"contested {percent(found.ordered)} of pairs in the order of their labels{_range(found.ordered_interval)}"
+            )
+        )
+    else:
+        lines.append(Text("contested no example has answers with different labels"))
+    if found.length.value is not None and found.length.p is not None:
+        lines.append(
+            Text(
+                f"length    correlation {found.length.value:+.2f} with the score at equal label (p {found.length.p:.3f})"
+            )
+        )
+    return [*lines, *_corrected_lines(found)]
+
+
+def _corrected_lines(found: Labelled) -> list[Text]:
+    each = found.corrected
+    if each is None:
+        return [Text(f"corrected no: it takes {LEAST_LABELS} labels on rollouts, and rollouts without one")]
+    return [
+        Text(f"corrected {percent(each.mean)}{_range(each.interval)}, by {each.labels} labels and the judge's scores"),
+        Text(
+            f"          the judge alone says {percent(each.judged)}, the labels alone {percent(each.plain)}"
+            f"{_range(each.plain_interval)}"
+        ),
+    ]
+
+
+def _ends(found: JudgeCheck) -> list[RenderableType]:
+    lines: list[Text] = []
+    for each in found.requires:
+        word, style = {True: ("holds", "green"), False: ("does not hold", "bold red")}.get(
+            bool(each.holds) if each.holds is not None else None,  # type: ignore[arg-type]
+            ("undecided: too much is unmeasured", "yellow"),
+        )
+        line = Text(f"require   {each.name} ")
+        line.append(word, style=style)
+        flips = ", ".join(f"{name} differs on {f.differing} of {f.measured}" for name, f in each.flips.items())
+        line.append(f": {flips}")
+        lines.append(line)
+    if found.unanswered:
+        lines.append(Text(f"unread    {counted(found.unanswered, 'rollout')} without a readable answer, not judged"))
+    for kind, count in found.unmeasured.items():
+        lines.append(Text(f"failed    {counted(count, 'rollout')} unmeasured ({kind}); run it again"))
+    facts = [*spent_lines(found.spent), *judge_lines(found.job.plan, found.spent)]
+    paid = spent_line(found.spent, "paid")
+    if paid != spent_line(found.spent):
+        facts.append(f"paid      {paid}; the rest came from the cache")
+    facts += [f"served    {served.line}" for served in found.served]
+    if found.lost is not None:
+        facts += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
+    elif found.stopped == "interrupted":
+        facts.append("stopped   interrupted; the same command resumes, with all replies so far")
+    elif found.stopped is not None and found.stopped != DOWN:
+        larger = f" with a larger `{found.stopped}`" if found.stopped != "time" else ""
+        facts.append(f"stopped   the budget's cap on `{found.stopped}` was reached; the same command{larger} resumes")
+    return [*lines, Text("\n".join(facts))]
