@@ -45,7 +45,9 @@ def items(count: int, seed: int, *, labels: bool = True, each: int = 1, models: 
                 reference = " ".join([f"q{draw.choice(PLACES)}", *draw.choices(WORDS, k=8)])
                 case = Case(f"e{i}", (("mail", f"mail {i}"),), "reply", answer, reference=reference)
                 label = Fraction(level - 1, 4) if labels else None
-                found.append(Item(f"e{i}", f"e{i}", case, sample, model, label, {"": label} if label is not None else {}))
+                found.append(
+                    Item(f"e{i}", f"e{i}", case, sample, model, label, {"": label} if label is not None else {})
+                )
     return found
 
 

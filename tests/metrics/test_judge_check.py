@@ -15,7 +15,9 @@ from skillc.metrics.judging.check.variants import INJECTIONS, injection, padding
 COUNT = 60
 
 
-def found(judge: planted.Judge, *, seed: int = 0, count: int = COUNT, repeats: int = 3, **options: object) -> JudgeFound:
+def found(
+    judge: planted.Judge, *, seed: int = 0, count: int = COUNT, repeats: int = 3, **options: object
+) -> JudgeFound:
     """What is found about a judge of levels."""
     own = options.pop("own", None)
     of = items(count, seed, **options)  # type: ignore[arg-type]

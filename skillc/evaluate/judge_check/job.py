@@ -81,6 +81,7 @@ class JudgeCheckJob:
         initial: the skill that a judge compares with; None without such a judge.
         truth: the metric whose value is the label; None without one.
         items: the most items that each judge may be asked about.
+        sheet: whether the answers are only written down.
     """
 
     program: Plan
@@ -99,6 +100,7 @@ class JudgeCheckJob:
     labels: tuple[Label, ...]
     truth: MetricPlan | None
     items: int
+    sheet: bool
     bound: SpendBound
     preflight_calls: int
     notes: tuple[str, ...]
@@ -156,6 +158,7 @@ def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCh
         labels=labels,
         truth=truth,
         items=items,
+        sheet=options.sheet,
         bound=SpendBound(),
         preflight_calls=preflight.bound.most.calls if preflight is not None else 0,
         notes=(*notes, *_notes(program, judges), *dataset.warnings),
@@ -304,8 +307,9 @@ def preview_lines(job: JudgeCheckJob) -> list[str]:
     questions = sum(len(variants_of(job.plan, judge, job.repeats)) * judge.calls for judge, _ in job.judges)
     preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
     labelled = f", {counted(len(job.labels), 'labelled answer')}" if job.labels else ""
+    asked = "" if job.sheet else f", {counted(questions, 'question')} about each answer"
     return [
-        f"{' x '.join(answers)}{labelled}, {counted(questions, 'question')} about each answer: at most "
+        f"{' x '.join(answers)}{labelled}{asked}: at most "
         f"{counted(most.calls, 'call')}, {units.tokens(most.tokens)} tokens, {units.dollars(most.cost)} "
         f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
     ]

@@ -23,11 +23,11 @@ _Ends = tuple[Fraction, Fraction] | tuple[float, float] | None
 
 # What a positive shift means.
 _MEANINGS = {
-    "order": "best level first, against last",
-    "position": "first places won, less a half",
-    "length": "padding without content added",
-    "leniency": "score less label",
-    "family": "own family, less the others",
+    "order": "order: best level first",
+    "position": "position: the first wins",
+    "length": "length: padding added",
+    "leniency": "leniency: above the label",
+    "family": "family: its own preferred",
 }
 
 
@@ -218,7 +218,7 @@ def _found_parts(name: str, found: JudgeFound, check: JudgeCheck) -> list[Render
     lines.append(
         Text(f"judged    {counted(found.items, 'answer')}: mean {percent(found.mean)}, best score {percent(found.top)}")
     )
-    lines += [_repeats(found), *_order(found)]
+    lines += [*_repeats(found), *_order(found)]
     if found.biases:
         lines += [Text(), _bias_table(found.biases)]
     if found.reported is not None:
@@ -230,19 +230,20 @@ def _found_parts(name: str, found: JudgeFound, check: JudgeCheck) -> list[Render
     return lines
 
 
-def _repeats(found: JudgeFound) -> Text:
+def _repeats(found: JudgeFound) -> list[Text]:
     line = Text(f"repeats   {percent(found.repeats.share)} differ{_range(found.repeats.interval)}: ")
     words = {
         "steady": ("steady", "green"),
-        "a coin": ("a coin, it agrees with itself no better than by chance", "bold red"),
-        "always the same": ("it gives every answer the same score", "bold red"),
+        "a coin": ("a coin", "bold red"),
+        "always the same": ("always the same score", "bold red"),
         "unknown": ("too few answers to say more", "yellow"),
     }
     word, style = words[found.steadiness]
     line.append(word, style=style)
     if found.itself.kappa is not None and found.steadiness in ("steady", "a coin"):
         line.append(f" (kappa {found.itself.kappa:.2f})")
-    return line
+    more = "          it agrees with itself no better than by chance"
+    return [line, Text(more)] if found.steadiness == "a coin" else [line]
 
 
 def _order(found: JudgeFound) -> list[Text]:
@@ -263,9 +264,9 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
     rows.add_column("", no_wrap=True)
     for each in biases:
         ends = "–" if each.interval is None else f"{points(each.interval[0])} to {points(each.interval[1])}"
-        meaning = f"injection: {each.name}" if each.kind == "injection" else f"{each.kind}: {_MEANINGS[each.kind]}"
+        meaning = f"injection: {each.name}" if each.kind == "injection" else _MEANINGS[each.kind]
         rows.add_row(
-            meaning if len(meaning) <= _WIDE else each.kind,
+            meaning,
             points(each.shift),
             ends,
             "–" if not each.testable else _p(each.p),
@@ -273,9 +274,6 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
             Text("found", style="bold red") if each.found else Text("" if each.testable else "too few", style="yellow"),
         )
     return rows
-
-
-_WIDE = 36
 
 
 def _p(value: Fraction) -> str:
@@ -300,19 +298,13 @@ def _labelled_parts(found: Labelled) -> list[RenderableType]:
         score = percent(part.low) if part.low == part.high else f"{percent(part.low)} to {percent(part.high)}"
         lines.append(Text(f"score     {score}: mean label {percent(part.label)} of {part.n}{_range(part.interval)}"))
     if found.ordered is not None:
-        lines.append(
-            Text(
-                f"contested {percent(found.ordered)} of pairs in the order of their labels{_range(found.ordered_interval)}"
-            )
-        )
+        ends = _range(found.ordered_interval)
+        lines.append(Text(f"contested {percent(found.ordered)} of pairs in the order of their labels{ends}"))
     else:
         lines.append(Text("contested no example has answers with different labels"))
-    if found.length.value is not None and found.length.p is not None:
-        lines.append(
-            Text(
-                f"length    correlation {found.length.value:+.2f} with the score at equal label (p {found.length.p:.3f})"
-            )
-        )
+    length = found.length
+    if length.value is not None and length.p is not None:
+        lines.append(Text(f"length    correlates {length.value:+.2f} with the score at equal label (p {length.p:.3f})"))
     return [*lines, *_corrected_lines(found)]
 
 

@@ -30,10 +30,12 @@ class Bias:
         kind: `order` of the levels in a rubric, `position` of two answers, `length`, an `injection`, `leniency`
             against labels, or the judge's own `family` of models.
         name: of the injection, else empty.
-        found: whether the family of tests claims it at 5 %.
+        found: whether the family of tests claims it at 5 %. An injection makes an answer longer, so it has to move the
+            score further than longer padding does.
         shift: how much higher the score is with the best level first, with padding, with the injection, than the
             label, or for the own family; for `position` the share of first places that won, minus a half.
-        interval: of the shift, at the level of its test: it excludes 0 exactly if the bias is found.
+        interval: of the shift, at the level of its test: it excludes 0 exactly if the test claims a
+            shift.
         p: adjusted for the family.
         n: items.
         groups: split groups among them; no claim is possible with fewer than six.
@@ -85,7 +87,7 @@ def biases_of(judgements: Judgements, *, own: Mapping[str, bool] | None = None, 
             Bias(
                 kind=each.kind,
                 name=each.name,
-                found=verdict.verdict in ("improved", "worse"),
+                found=verdict.verdict in ("improved", "worse") and _beyond_length(judgements, each, verdict.gain),
                 shift=(verdict.gain or Fraction(0)) * each.scale,
                 interval=None if ends is None else (ends[0] * each.scale, ends[1] * each.scale),
                 p=member.adjusted,
@@ -95,6 +97,14 @@ def biases_of(judgements: Judgements, *, own: Mapping[str, bool] | None = None, 
             )
         )
     return tuple(found)
+
+
+def _beyond_length(judgements: Judgements, test: _Test, shift: Fraction | None) -> bool:
+    """Return whether a shift is not that of a longer answer alone."""
+    if test.kind != "injection":
+        return True
+    beyond = [(pair.best or 0) - (pair.initial or 0) for pair in _shifted(judgements, PADDED, injected(test.name))]
+    return not beyond or sum(beyond) * (shift or 0) > 0
 
 
 def _tests(judgements: Judgements, own: Mapping[str, bool]) -> list[_Test]:
