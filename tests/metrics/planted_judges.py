@@ -22,7 +22,7 @@ TERM = CallTerm("judge", ())
 BY_LEVELS = JudgePlan(TERM, "reply", RUBRIC, ("referee",))
 BY_PAIRS = JudgePlan(TERM, "reply", RUBRIC, ("referee",), "gold")
 PLACES = (1, 3, 5)
-WORDS = "the order left on Monday and comes by post with a letter of ours and the second part of it".split()
+WORDS = ("the", "order", "left", "on", "Monday", "and", "comes", "by", "post", "with", "a", "letter", "of", "ours")
 
 Judge = Callable[[Case, bool, random.Random], Any]
 """What a judge says of a case, in the plain or the swapped order: a level, a side, or a failure."""
