@@ -13,7 +13,10 @@ from skillc.cli.output import print_result, show_diagnostics
 
 @click.group(epilog="Example: skillc judge check tickets.skill")
 def judge() -> None:
-    """Measure the models that judge answers in a program, before a run relies on them."""
+    """Measure the models that judge answers in a program, before a run relies on them.
+
+    Exit status: 0 done, 1 a `require` on a flip rate fails, 2 an error, 3 stopped by the budget, 130 interrupted.
+    """
 
 
 @judge.command(

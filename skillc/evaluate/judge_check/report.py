@@ -221,6 +221,9 @@ def _found_parts(name: str, found: JudgeFound, check: JudgeCheck) -> list[Render
     lines += [*_repeats(found), *_order(found)]
     if found.biases:
         lines += [Text(), _bias_table(found.biases)]
+    injected = any(each.kind == "injection" for each in found.biases)
+    if injected and found.top == 1:
+        lines.append(Text("          every answer has the best score, which no injection can raise"))
     if found.reported is not None:
         lines.append(Text(f"reported  {percent(found.reported)} of the injections"))
     if found.labelled is not None:
@@ -261,7 +264,7 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
     for name, justify in (("bias", "left"), ("shift", "right"), ("interval", "right"), ("p", "right")):
         rows.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     rows.add_column("changed", justify="right", no_wrap=True)
-    rows.add_column("", no_wrap=True)
+    rows.add_column("result", no_wrap=True)
     for each in biases:
         ends = "–" if each.interval is None else f"{points(each.interval[0])} to {points(each.interval[1])}"
         meaning = f"injection: {each.name}" if each.kind == "injection" else _MEANINGS[each.kind]
@@ -271,9 +274,15 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
             ends,
             "–" if not each.testable else _p(each.p),
             f"{each.changed} of {each.n}",
-            Text("found", style="bold red") if each.found else Text("" if each.testable else "too few", style="yellow"),
+            _found_word(each),
         )
     return rows
+
+
+def _found_word(found: Bias) -> Text:
+    if found.found:
+        return Text("found", style="bold red")
+    return Text("not found", style="dim") if found.testable else Text("too few", style="yellow")
 
 
 def _p(value: Fraction) -> str:

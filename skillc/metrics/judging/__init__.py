@@ -6,4 +6,5 @@
 - `ask.py`: ask one judge about one case, the reply read and asked for once again if it cannot be read.
 - `combine.py`: verdicts of one or several judges as a score with feedback.
 - `judges.py`: all judges of a plan on one rollout.
+- `check`: how far a judge can be trusted.
 """
