@@ -1,6 +1,7 @@
 """Statistics: the verdict's test, random subsets, intervals of means, and what chance alone does.
 
 `verdict.py` judges the final test, `subsets.py` draws the subsets behind it and behind `confidence()`, `power.py`
-computes e-values, false accepts, detectable gains and intervals of means. Draws and sums are exact, so a decision is
+computes e-values, false accepts, detectable gains and intervals of means. `agreement.py` compares two ratings of the
+same items, `prediction_powered.py` corrects a judge's mean by labels. Draws and sums are exact, so a decision is
 the same on every machine.
 """

@@ -19,6 +19,9 @@ from skillc.stats.power import mean_interval, wilson
 LEAST_LABELS = 30
 """Labels below which the error of a judge is too uncertain for a correction."""
 Interval = tuple[Fraction, Fraction]
+# A good judge errs on few labelled items or none, and then their spread is too small on average. So much is added to the
+# sum of squares, in whole errors; without it the intervals of 40 labels hold the truth in 91 to 93 % of worlds.
+_UNSEEN = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,12 @@ def corrected_mean(
     # What each item adds to the error of the estimate.
     errors = [(group, (value - middle) / n) for (group, *_), value in zip(labelled, rest, strict=True)]
     errors += [(group, (value - far) / more) for (group, _), value in zip(unlabelled, shrunk, strict=True)]
-    alone = sum(e * e for _, e in errors[:n]) * n / (n - 1) + sum(e * e for _, e in errors[n:]) * more / max(
-        1, more - 1
-    )
+    apart = (sum(e * e for _, e in errors[:n]) + _UNSEEN / n**2) * n / (n - 1)
+    alone = apart + sum(e * e for _, e in errors[n:]) * more / max(1, more - 1)
     groups: dict[str, float] = defaultdict(float)
     for group, error in errors:
         groups[group] += error
-    between = sum(e * e for e in groups.values()) * len(groups) / (len(groups) - 1)
+    between = (sum(e * e for e in groups.values()) + _UNSEEN / n**2) * len(groups) / (len(groups) - 1)
     variance = max(alone, between)
     mean = min(1.0, max(0.0, middle + far))
     worth = mean * (1 - mean) / variance if variance > 1e-15 and 0 < mean < 1 else float(len({g for g, *_ in labelled}))

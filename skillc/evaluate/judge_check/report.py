@@ -264,7 +264,7 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
     for name, justify in (("bias", "left"), ("shift", "right"), ("interval", "right"), ("p", "right")):
         rows.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     rows.add_column("changed", justify="right", no_wrap=True)
-    rows.add_column("result", no_wrap=True)
+    rows.add_column("result", justify="right", no_wrap=True)
     for each in biases:
         ends = "–" if each.interval is None else f"{points(each.interval[0])} to {points(each.interval[1])}"
         meaning = f"injection: {each.name}" if each.kind == "injection" else _MEANINGS[each.kind]
