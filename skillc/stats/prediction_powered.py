@@ -19,8 +19,8 @@ from skillc.stats.power import mean_interval, wilson
 LEAST_LABELS = 30
 """Labels below which the error of a judge is too uncertain for a correction."""
 Interval = tuple[Fraction, Fraction]
-# A good judge errs on few labelled items or none, and then their spread is too small on average. So much is added to the
-# sum of squares, in whole errors; without it the intervals of 40 labels hold the truth in 91 to 93 % of worlds.
+# A good judge errs on few labelled items or none, whose spread is then too small on average. So much, in whole errors,
+# is added to the sum of squares; without it intervals of 40 labels hold the truth in 91 to 93 % of worlds.
 _UNSEEN = 1.0
 
 
