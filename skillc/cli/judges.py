@@ -51,7 +51,9 @@ def judge() -> None:
 @click.option("--skill", type=click.Path(path_type=Path), help="Judge answers with the skill in this file instead.")
 @click.option("--strict", is_flag=True, help="Exit with status 1 for a bias, and for a judge that is a coin, too.")
 @click.option("--fresh", is_flag=True, help="Call the models again, even where a reply is cached.")
-@click.option("--format", "style", type=click.Choice(("text", "json")), default="text", show_default=True)
+@click.option(
+    "--format", "style", type=click.Choice(("text", "json")), default="text", show_default=True, help="Output format."
+)
 @plan_options
 @progress_options
 def check(
