@@ -101,7 +101,8 @@ def check(
         offline=options.offline,
         runnable=True,
         complete=False,
-        every_model=False,
+        # A target may be any model of the program.
+        every_model=bool(targets),
     )
     if not options.quiet:
         show_diagnostics(planned.diagnostics)

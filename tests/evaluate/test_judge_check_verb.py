@@ -22,6 +22,7 @@ from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
 from skillc.optimize.host import SilentObserver
+from skillc.run.stop import Stop
 
 PROGRAM = """language 1
 
@@ -106,7 +107,8 @@ class Failing(Client):
 
 
 def job_of(folder: Path, *settings: str, **wanted: Any) -> Any:
-    planned = plan_file(folder / "mails.skill", settings=settings, runnable=True, complete=False, every_model=False)
+    every = bool(wanted.get("targets"))
+    planned = plan_file(folder / "mails.skill", settings=settings, runnable=True, complete=False, every_model=every)
     return prepare_judge_check(planned, JudgeCheckOptions(**wanted))
 
 
@@ -264,11 +266,79 @@ def test_failures_are_unmeasured(post: Path) -> None:
     assert "judged    no answer" in shown(lost)
 
 
-def test_a_cap_stops_it_with_whole_answers(post: Path) -> None:
-    with pytest.raises(SkillcError, match="the budget cannot pay for this check"):
-        job_of(post, "budget.judge_calls=10")
-    with pytest.raises(SkillcError, match="the budget cannot pay for this check"):
-        job_of(post, "budget.calls=20")
+def test_caps_that_cannot_pay_are_refused_before_the_first_call(post: Path) -> None:
+    for cap in ("judge_calls=10", "calls=20", "tokens=5"):
+        with pytest.raises(SkillcError, match="the budget cannot pay for this check"):
+            job_of(post, f"budget.{cap}")
+
+
+def test_an_interrupted_check_reports_what_it_has_and_goes_on_from_there(post: Path) -> None:
+    class Halfway(Stop):
+        """A stop request once rollouts and judgements have begun."""
+
+        asked = 0
+
+        @property
+        def reason(self) -> str | None:
+            self.asked += 1
+            return "interrupted" if self.asked > 1 else None
+
+    job = job_of(post, examples=8)
+    with Client(job.plan, cache_folder=post / ".skillc" / "cache", root=post) as client:
+        found = check_judges(job, SilentObserver(), client, Halfway(None))
+    assert (found.stopped, found.status()) == ("interrupted", 130)
+    assert "the same command resumes" in shown(found)
+    whole = checked(post, examples=8)
+    assert (whole.stopped, whole.judges[0].whole.items) == (None, 8)
+    paid: Any = whole.spent["paid"]
+    assert paid["total"]["calls"] < whole.spent["charged"]["total"]["calls"]  # type: ignore[call-overload,index]
+
+
+def test_a_judge_is_told_apart_by_the_family_that_it_prefers(post: Path) -> None:
+    other = 'model other = "open/gpt-small" { backend = python("planted_models:target") }\n'
+    changed(post, "data {", other + "data {")
+    changed(post, '"own/judge"', '"open/gpt-large"')
+    found = checked(post, targets=("target", "other"), truth="exact")
+    kinds = {each.kind: each for each in found.judges[0].whole.biases}
+    # Both answer alike, and the judge knows no name.
+    assert (kinds["family"].shift, kinds["family"].found) == (0, False)
+    assert {item.model for item in found.job.models} == {"own/target", "open/gpt-small"}
+    assert not any(each.kind == "family" for each in checked(post, truth="exact").judges[0].whole.biases)
+
+
+def test_criteria_have_labels_of_their_own(post: Path) -> None:
+    rubric = """rubric solves {
+  criterion solved = \"\"\"
+    5  yes
+    3  in part
+    1  no
+  \"\"\" { weight = 3 }
+  criterion polite = "Is the reply polite?"
+}
+"""
+    text = (post / "mails.skill").read_text()
+    before, rest = text.split("rubric solves", 1)
+    (post / "mails.skill").write_text(before + rubric + rest.split('"""', 2)[2])
+    example = job_of(post).examples[0].id
+    row = {"id": example, "reply": "quality 5 of somebody", "solved": "3", "polite": "yes"}
+    (post / "labels.jsonl").write_text(json.dumps(row) + "\n")
+    (label,) = job_of(post, labels=post / "labels.jsonl").labels
+    assert (float(label.score), {name: float(mark) for name, mark in label.marks.items()}) == (
+        0.625,
+        {"solved": 0.5, "polite": 1},
+    )
+    (post / "labels.jsonl").write_text(json.dumps({**row, "polite": None}) + "\n")
+    with pytest.raises(SkillcError, match="`polite` is None"):
+        job_of(post, labels=post / "labels.jsonl")
+
+
+def test_labels_are_for_one_judge(post: Path) -> None:
+    changed(post, "metric exact", 'metric polite = judge(reply, "Is it polite?", model = referee)\nmetric exact')
+    with pytest.raises(SkillcError, match="`--labels` is for one judge") as raised:
+        job_of(post, labels=post / "labels.jsonl")
+    assert raised.value.hint == "name one: `--metric polite`"
+    assert len(job_of(post).judges) == 2
+    assert [names for _, names in job_of(post, metric="score").judges] == [("score",)]
 
 
 def test_a_program_without_a_judge_is_a_message(post: Path) -> None:

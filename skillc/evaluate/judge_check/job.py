@@ -122,6 +122,8 @@ def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCh
     truth = _truth(program, options.truth)
     if options.labels is not None and truth is not None:
         raise SkillcError("`--labels` and `--truth` can't be used together", hint="leave one of them out")
+    if options.labels is not None or options.sheet:
+        _check_one("--sheet" if options.sheet else "--labels", judges)
     models = chosen_models(program, options.targets, offline=options.offline)
     check_places(program, models, os.environ, root)
     roles = [*dict.fromkeys(role for judge, _ in judges for role in judge.roles), *simulated_users(program)]
@@ -256,15 +258,21 @@ def _truth(plan: Plan, name: str | None) -> MetricPlan | None:
 def _labels(
     path: Path | None, judges: Sequence[tuple[JudgePlan, tuple[str, ...]]], known: Mapping[str, Example]
 ) -> tuple[Label, ...]:
-    if path is None:
-        return ()
+    return () if path is None else read_labels(path, judges[0][0], known)
+
+
+def _check_one(option: str, judges: Sequence[tuple[JudgePlan, tuple[str, ...]]]) -> None:
+    """Refuse labels for several judges, whose levels may mean other things.
+
+    Raises:
+        SkillcError: with a metric to name.
+    """
     if len(judges) > 1:
         names = list(dict.fromkeys(name for _, metrics in judges for name in metrics))
         raise SkillcError(
-            f"`--labels` are for one judge, and {listed(names, 'and')} have {len(judges)}",
+            f"`{option}` is for one judge, and {listed(names, 'and')} have {len(judges)}",
             hint=f"name one: `--metric {names[0]}`",
         )
-    return read_labels(path, judges[0][0], known)
 
 
 def _arm(planned: Planned, file: Path | None, *, compares: bool) -> tuple[SkillArm, SkillArm, list[str]]:
