@@ -255,6 +255,16 @@ def test_a_metric_by_code_is_a_truth(post: Path) -> None:
         job_of(post, truth="score")
 
 
+def test_in_a_comparison_the_truth_is_which_answer_has_the_higher_value(post: Path) -> None:
+    changed(post, "model = referee)", "model = referee, against = gold)")
+    labelled = checked(post, truth="exact").judges[0].whole.labelled
+    assert labelled is not None
+    # No answer that differs from the right one is exact, so it loses; the judge prefers those of quality 5.
+    assert labelled.overall.difference is not None
+    assert labelled.overall.difference > 0
+    assert {float(each.label) for each in labelled.by_score} == {0}
+
+
 def test_failures_are_unmeasured(post: Path) -> None:
     found = checked(post, failing="referee", examples=8)
     (one,) = found.judges

@@ -268,7 +268,7 @@ class _Work:
             key = (name, shown_text(value))
             label = labels.get(key)
             used.add(key)
-            truth = self._truth(meter, example, trajectory)
+            truth = self._truth(meter, judge, example, trajectory)
             item = self._item(judge, example, trajectory, counts)
             if item is not None:
                 marked = label.marks if label is not None else _marks(judge, truth)
@@ -282,14 +282,34 @@ class _Work:
                 values.append(label.value)
         return Asked(judge, tuple(items), tuple(values), counts["equal"], counts["without"])
 
-    def _truth(self, meter: Meter | None, example: Example, trajectory: Trajectory) -> Fraction | None:
+    def _truth(
+        self, meter: Meter | None, judge: JudgePlan, example: Example, trajectory: Trajectory
+    ) -> Fraction | None:
+        """Return what the metric of `--truth` says: its value, or which answer has the higher value in a comparison."""
         metric = self._job.truth
-        if metric is None or meter is None:
+        if metric is None or meter is None or metric.high == metric.low:
             return None
-        cell = meter.measure(example, trajectory).cells[metric.name]
-        if not isinstance(cell, Scored) or metric.high == metric.low:
-            return None
-        return (Fraction(cell.value, MICRO) - metric.low) / (metric.high - metric.low)
+
+        def value(of: Trajectory) -> Fraction | None:
+            cell = meter.measure(example, of).cells[metric.name]
+            return Fraction(cell.value, MICRO) if isinstance(cell, Scored) else None
+
+        ours = value(trajectory)
+        if ours is None or judge.against is None:
+            return None if ours is None else (ours - metric.low) / (metric.high - metric.low)
+        reference = self._reference(judge, example, trajectory)
+        theirs = value(reference) if reference is not None else None
+        return None if theirs is None else Fraction((ours > theirs) - (ours < theirs) + 1, 2)
+
+    def _reference(self, judge: JudgePlan, example: Example, trajectory: Trajectory) -> Trajectory | None:
+        """Return the rollout of the initial skill, or one whose judged output is the right answer."""
+        if judge.against == "initial":
+            rollout = self._initial.get((self._job.models[0].role, example.id, 0))
+            return None if rollout is None or rollout.failure is not None else rollout.trajectory
+        gold = example.gold.get(judge.output)
+        field = next(each for each in self._job.program.task.outputs if each.name == judge.output)
+        first = gold[0] if isinstance(gold, list) and gold and field.type.kind != "list" else gold
+        return one_turn(shown_text(first), {**(trajectory.answer or {}), judge.output: first})
 
     def _labelled(self, judge: JudgePlan, label: Label, counts: Counter[str]) -> Item | None:
         example = self._job.known[label.example]
@@ -301,11 +321,11 @@ class _Work:
         """Return what is judged of an answer; None without a reference, and for an answer that is equal to it."""
         reference: dict[str, JsonValue] | None = None
         if judge.against == "initial":
-            rollout = self._initial.get((self._job.models[0].role, example.id, 0))
-            if rollout is None or rollout.failure is not None:
+            rolled = self._reference(judge, example, trajectory)
+            if rolled is None:
                 counts["without"] += 1
                 return None
-            reference = dict(rollout.prediction or {})
+            reference = dict(rolled.answer or {})
         case = case_of(self._job.program, judge, example, trajectory, reference)
         if judge.against is not None and case.reference is None:
             counts["without"] += 1
