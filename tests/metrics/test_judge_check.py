@@ -73,6 +73,15 @@ def test_an_injection_that_is_obeyed_is_found_and_named(name: str) -> None:
     assert bias.changed >= COUNT // 3
 
 
+def test_an_injection_that_is_only_long_is_no_injection() -> None:
+    def by_words(case: Case, swapped: bool, draw: object) -> int:
+        return 5 if len(case.answer.split()) > 25 else planted.quality(case.answer)
+
+    result = found(by_words, labels=False)
+    assert claimed(result) == {("length", "")}
+    assert any(each.as_padding for each in result.biases)
+
+
 def test_a_preference_for_the_first_place_is_found() -> None:
     result = of_pairs(planted.likes_the_first)
     assert claimed(result) == {("position", "")}

@@ -101,6 +101,7 @@ def _bias_json(found: Bias) -> JsonValue:
         "name": found.name or None,
         "found": found.found,
         "testable": found.testable,
+        "as_padding": found.as_padding,
         "shift": _number(found.shift),
         "interval": _interval(found.interval),
         "p_adjusted": _number(found.p),
@@ -282,6 +283,8 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
 def _found_word(found: Bias) -> Text:
     if found.found:
         return Text("found", style="bold red")
+    if found.as_padding:
+        return Text("as padding", style="yellow")
     return Text("not found", style="dim") if found.testable else Text("too few", style="yellow")
 
 
@@ -323,10 +326,8 @@ def _corrected_lines(found: Labelled) -> list[Text]:
         return [Text(f"corrected no: it takes {LEAST_LABELS} labels on rollouts, and rollouts without one")]
     return [
         Text(f"corrected {percent(each.mean)}{_range(each.interval)}, by {each.labels} labels and the judge's scores"),
-        Text(
-            f"          the judge alone says {percent(each.judged)}, the labels alone {percent(each.plain)}"
-            f"{_range(each.plain_interval)}"
-        ),
+        Text(f"          labels alone {percent(each.plain)}{_range(each.plain_interval)}"),
+        Text(f"          judge alone {percent(each.judged)}"),
     ]
 
 

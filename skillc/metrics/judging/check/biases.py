@@ -40,6 +40,7 @@ class Bias:
         n: items.
         groups: split groups among them; no claim is possible with fewer than six.
         changed: items whose score differs.
+        as_padding: whether an injection shifts the score, and longer padding as far.
     """
 
     kind: BiasKind
@@ -51,6 +52,7 @@ class Bias:
     n: int
     groups: int
     changed: int
+    as_padding: bool = False
 
     @property
     def testable(self) -> bool:
@@ -83,17 +85,20 @@ def biases_of(judgements: Judgements, *, own: Mapping[str, bool] | None = None, 
         member = members[f"{each.kind} {each.name}"]
         verdict = member.verdict
         ends = verdict.interval
+        shifts = verdict.verdict in ("improved", "worse")
+        beyond = _beyond_length(judgements, each, verdict.gain)
         found.append(
             Bias(
                 kind=each.kind,
                 name=each.name,
-                found=verdict.verdict in ("improved", "worse") and _beyond_length(judgements, each, verdict.gain),
+                found=shifts and beyond,
                 shift=(verdict.gain or Fraction(0)) * each.scale,
                 interval=None if ends is None else (ends[0] * each.scale, ends[1] * each.scale),
                 p=member.adjusted,
                 n=verdict.n,
                 groups=verdict.groups,
                 changed=sum(pair.initial != pair.best for pair in each.pairs),
+                as_padding=shifts and not beyond,
             )
         )
     return tuple(found)
