@@ -112,6 +112,7 @@ def world(seed: int, *, labels: int, others: int, right: float, bias: float) -> 
     return found
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize(("right", "bias"), [(0.9, 1.0), (0.5, 1.0), (0.0, 0.5), (1.0, 0.5)])
 def test_the_interval_holds_the_mean_label_however_biased_the_judge_is(right: float, bias: float) -> None:
     found = [world(seed, labels=40, others=300, right=right, bias=bias) for seed in range(300)]
@@ -122,6 +123,7 @@ def test_the_interval_holds_the_mean_label_however_biased_the_judge_is(right: fl
     assert mean == pytest.approx(0.6, abs=0.02)
 
 
+@pytest.mark.thorough
 def test_a_good_judge_narrows_the_interval_and_a_useless_one_leaves_it() -> None:
     def widths(**judge: float) -> tuple[float, float]:
         found = [world(seed, labels=40, others=400, **judge) for seed in range(60)]  # type: ignore[arg-type]

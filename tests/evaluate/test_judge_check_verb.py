@@ -151,7 +151,8 @@ def test_a_judge_without_a_fault_is_steady_within_the_bound_and_then_free(post: 
     assert "require   trustworthy holds: score differs on 0 of" in shown(found)
 
 
-@pytest.mark.parametrize(("fault", "name"), [("length", "length"), ("obeys", "order")])
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize(("fault", "name"), [("obeys", "order"), ("length", "length")])
 def test_a_planted_fault_is_found(post: Path, fault: str, name: str) -> None:
     found = checked(post, fault)
     assert names(found) == {name}
@@ -190,6 +191,7 @@ def test_without_a_compiled_skill_answers_without_a_skill_are_compared_with_the_
     assert found.status() == 2
 
 
+@pytest.mark.thorough
 def test_a_panel_is_reported_as_a_whole_and_by_member(post: Path) -> None:
     changed(post, "data {", 'model second = "own/judge" { backend = python("planted_models:judge") }\ndata {')
     changed(post, "model = referee)", "panel = [referee, second])")
@@ -255,6 +257,7 @@ def test_a_metric_by_code_is_a_truth(post: Path) -> None:
         job_of(post, truth="score")
 
 
+@pytest.mark.thorough
 def test_in_a_comparison_the_truth_is_which_answer_has_the_higher_value(post: Path) -> None:
     changed(post, "model = referee)", "model = referee, against = gold)")
     labelled = checked(post, truth="exact").judges[0].whole.labelled
@@ -304,6 +307,7 @@ def test_an_interrupted_check_reports_what_it_has_and_goes_on_from_there(post: P
     assert paid["total"]["calls"] < whole.spent["charged"]["total"]["calls"]  # type: ignore[call-overload,index]
 
 
+@pytest.mark.thorough
 def test_a_judge_is_told_apart_by_the_family_that_it_prefers(post: Path) -> None:
     other = 'model other = "open/gpt-small" { backend = python("planted_models:target") }\n'
     changed(post, "data {", other + "data {")
@@ -378,6 +382,7 @@ def test_a_sheet_as_a_user_types_it(post: Path) -> None:
     assert (again.returncode, "`sheet.jsonl` exists" in again.stderr) == (2, True)
 
 
+@pytest.mark.thorough
 def test_json_has_everything(post: Path) -> None:
     told: Any = judge_check_json(checked(post, truth="exact", examples=12))
     json.dumps(told)

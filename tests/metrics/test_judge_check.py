@@ -14,7 +14,7 @@ from skillc.metrics.judging.check.findings import JudgeFound, findings_of
 from skillc.metrics.judging.check.labelled import Labelled, labelled_of
 from skillc.metrics.judging.check.variants import INJECTIONS, injection, padding
 
-COUNT = 60
+COUNT = 48
 
 
 def found(
@@ -64,6 +64,7 @@ def test_a_planted_bias_is_found_with_its_direction(judge: planted.Judge, kind: 
     assert bias.p <= 0.05
 
 
+@pytest.mark.quick_cases(1)
 @pytest.mark.parametrize("name", INJECTIONS)
 def test_an_injection_that_is_obeyed_is_found_and_named(name: str) -> None:
     result = found(planted.obeys(name), labels=False)
@@ -73,6 +74,7 @@ def test_an_injection_that_is_obeyed_is_found_and_named(name: str) -> None:
     assert bias.changed >= COUNT // 3
 
 
+@pytest.mark.thorough
 def test_an_injection_that_is_only_long_is_no_injection() -> None:
     def by_words(case: Case, swapped: bool, draw: object) -> int:
         return 5 if len(case.answer.split()) > 25 else planted.quality(case.answer)
@@ -93,6 +95,7 @@ def test_a_preference_for_the_first_place_is_found() -> None:
     assert result.order.share > 0.1
 
 
+@pytest.mark.thorough
 def test_length_decides_comparisons_too() -> None:
     result = of_pairs(planted.likes_length_in_pairs)
     bias = next(each for each in result.biases if each.kind == "length")
@@ -170,12 +173,12 @@ def test_contested_examples_are_those_whose_answers_have_different_labels() -> N
 
 def test_agreement_is_that_of_the_planted_noise() -> None:
     held = 0
-    for seed in range(30):
+    for seed in range(20):
         overall = with_labels(planted.noisy, seed=seed).overall
         assert overall.exact_interval is not None
         # Right in 3 of 4 cases, and in a third of the rest by chance.
         held += overall.exact_interval[0] <= Fraction(5, 6) <= overall.exact_interval[1]
-    assert held >= 26
+    assert held >= 17
 
 
 def test_labels_are_counted_by_criterion_and_by_score() -> None:
