@@ -20,7 +20,8 @@ Turn = Literal["first", "last"]
 def null_arm_turn(plan: Plan, once: SpendBound, stages: Sequence[Stage]) -> Turn | None:
     """Return whether the null arm runs before the first step, after the final test, or not at all.
 
-    It runs first if no cap can be reached even with it, so that it changes no decision. Otherwise it gets what is left.
+    It runs first if no cap can be reached even with it, so that it changes no decision. Otherwise it runs last, with
+    the rest of the budget.
 
     Args:
         plan: the program.
@@ -40,7 +41,7 @@ def null_arm_turn(plan: Plan, once: SpendBound, stages: Sequence[Stage]) -> Turn
 
 
 def null_arm_stage(rollout: SpendBound, count: int, turn: Turn) -> Stage:
-    """Return the stage of so many rollouts; the estimate leaves out one that runs last, which takes what is left."""
+    """Return the stage of so many rollouts; the estimate leaves out one that runs last, with the rest of the budget."""
     return Stage(NULL_ARM, TARGET, rollout.times(0, count if turn == "first" else 0, count))
 
 

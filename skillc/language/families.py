@@ -1,4 +1,4 @@
-"""The family of a model, by its name: models prefer answers of their own."""
+"""The family of a model, by its name: models prefer answers by their family."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ class OptimizePlan:
         details="the null arm: the initial skill is measured on validation again and put through the gates as a "
         "candidate against itself, which shows the gain that chance alone makes. `auto`: if it is at most a tenth of "
         "the expected rollouts and the target is not the rulebook without noise; before the first step if no cap can "
-        "be reached, else with what is left at the end. It changes no decision. See [noise](guides/noise.md)",
+        "be reached, else at the end with the rest of the budget. It changes no decision. See [noise](guides/noise.md)",
     )
     trajectory_limit: int = setting(
         1500, "tokens of one trajectory shown to a reflection", amount("tokens", low=1, whole=True)
