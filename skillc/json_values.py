@@ -68,6 +68,11 @@ def as_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def rounded(value: Fraction | float | None) -> float | None:
+    """Return a number for a report, to six decimals; None for None."""
+    return None if value is None else round(float(value), 6)
+
+
 def objects_in(value: JsonValue) -> list[dict[str, JsonValue]]:
     """Return the objects in a list; none for any other value."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

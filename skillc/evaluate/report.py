@@ -15,6 +15,7 @@ from skillc.evaluate.run import Evaluation, Gain, ModelScores, Score
 from skillc.evaluate.skills import unknown_looks
 from skillc.gates import units
 from skillc.gates.units import format_quantity
+from skillc.json_values import rounded
 from skillc.outcomes import Mean
 from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points, spent_line, spent_lines
 from skillc.plan.schema import MetricPlan
@@ -36,7 +37,7 @@ def eval_json(found: Evaluation) -> dict[str, JsonValue]:
         "reference": reference.name if reference is not None else None,
         "compiled_with": None if made_with is None else made_with.model_dump(mode="json"),
         "models": [_model(model, job.split) for model in found.models],
-        "baselines": {name: _number(mean) for name, mean in found.baselines.items()},
+        "baselines": {name: rounded(mean) for name, mean in found.baselines.items()},
         "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
         "spent": found.spent,
         "served": [served.to_json() for served in found.served],
@@ -64,12 +65,12 @@ def _skill(score: Score) -> JsonValue:
         "skill": score.arm.name,
         "digest": None if score.arm.skill is None else score.arm.digest,
         "file": None if score.arm.file is None else str(score.arm.file),
-        "mean": _number(score.goal.value),
+        "mean": rounded(score.goal.value),
         "n": score.goal.n,
         "interval": _interval(score.interval),
         "unmeasured": dict(score.unmeasured),
         "not_run": score.not_run,
-        "metrics": {name: {"mean": _number(mean.value), "n": mean.n} for name, mean in score.metrics.items()},
+        "metrics": {name: {"mean": rounded(mean.value), "n": mean.n} for name, mean in score.metrics.items()},
         **{name: tally[name] for name in ("calls", "tokens", "cost_nano")},
     }
 
@@ -79,13 +80,13 @@ def _pair(gain: Gain) -> JsonValue:
     verdict = gain.verdict
     return {
         "skill": gain.arm.name,
-        "gain": _number(verdict.gain),
+        "gain": rounded(verdict.gain),
         "interval": _interval(verdict.interval),
-        "level": _number(1 - verdict.alpha),
-        "p": _number(verdict.p),
+        "level": rounded(1 - verdict.alpha),
+        "p": rounded(verdict.p),
         "n": verdict.n,
         "groups": verdict.groups,
-        "smallest_detectable": None if verdict.detectable is None else round(verdict.detectable, 6),
+        "smallest_detectable": rounded(verdict.detectable),
         "look": gain.look or None,
         "verdict": verdict.verdict if gain.look else None,
         "reason": verdict.reason,
@@ -96,19 +97,15 @@ def _unjudged_pair(gain: Gain, split: str) -> JsonValue:
     """Return the JSON of a pair without a verdict; on the test split it has no interval and no p-value."""
     verdict, is_test = gain.verdict, split == "test"
     return {
-        "gain": _number(verdict.gain),
+        "gain": rounded(verdict.gain),
         "interval": None if is_test else _interval(verdict.interval),
-        "p": None if is_test else _number(verdict.p),
+        "p": None if is_test else rounded(verdict.p),
         "n": verdict.n,
     }
 
 
-def _number(value: Fraction | None) -> float | None:
-    return None if value is None else round(float(value), 6)
-
-
 def _interval(ends: tuple[Fraction, Fraction] | None) -> JsonValue:
-    return None if ends is None else [_number(end) for end in ends]
+    return None if ends is None else [rounded(end) for end in ends]
 
 
 _HINTS = {

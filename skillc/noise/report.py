@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.gates import units
+from skillc.json_values import rounded
 from skillc.noise.job import NoiseJob
 from skillc.noise.run import NoiseAt, NoiseFound
 from skillc.optimize.gate.null import NullGates
@@ -38,7 +39,7 @@ def noise_json(found: NoiseFound) -> dict[str, JsonValue]:
         "samples": job.program.optimize.samples,
         "concurrency": [_at(each) for each in found.at],
         "between": [_between(first, other, each) for first, other, each in found.between],
-        "margin": None if floor is None else _number(floor),
+        "margin": None if floor is None else rounded(floor),
         "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
         "spent": found.spent,
         "served": [served.to_json() for served in found.served],
@@ -54,14 +55,14 @@ def _at(found: NoiseAt) -> JsonValue:
         "examples": noise.examples,
         "groups": noise.groups,
         "changed": noise.changed,
-        "flips": _number(noise.flips),
+        "flips": rounded(noise.flips),
         "flips_interval": _interval(noise.flips_interval),
-        "loss": _number(noise.loss),
-        "means": [_number(mean) for mean in noise.means],
-        "deviation": _number(noise.deviation),
+        "loss": rounded(noise.loss),
+        "means": [rounded(mean) for mean in noise.means],
+        "deviation": rounded(noise.deviation),
         "deviation_interval": _interval(noise.deviation_interval),
-        "largest_difference": _number(noise.largest),
-        "drift_p": _number(noise.drift),
+        "largest_difference": rounded(noise.largest),
+        "drift_p": rounded(noise.drift),
         "gates": _gates(found.gates),
         "unmeasured": dict(found.unmeasured),
         "not_run": found.not_run,
@@ -69,26 +70,22 @@ def _at(found: NoiseAt) -> JsonValue:
 
 
 def _gates(found: NullGates | None) -> JsonValue:
-    return None if found is None else {"accepted": found.accepted, "chance": _number(found.chance)}
+    return None if found is None else {"accepted": found.accepted, "chance": rounded(found.chance)}
 
 
 def _between(first: int, other: int, found: Difference) -> JsonValue:
     return {
         "concurrency": [first, other],
         "examples": found.examples,
-        "flips": _number(found.flips),
+        "flips": rounded(found.flips),
         "flips_interval": _interval(found.flips_interval),
-        "difference": _number(found.mean),
+        "difference": rounded(found.mean),
         "difference_interval": _interval(found.mean_interval),
     }
 
 
-def _number(value: Fraction | float | None) -> float | None:
-    return None if value is None else round(float(value), 6)
-
-
 def _interval(ends: tuple[Fraction, Fraction] | tuple[float, float] | None) -> JsonValue:
-    return None if ends is None else [_number(end) for end in ends]
+    return None if ends is None else [rounded(end) for end in ends]
 
 
 def floor_of(found: NoiseFound) -> float | None:

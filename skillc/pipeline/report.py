@@ -14,7 +14,7 @@ from rich.text import Text
 
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
-from skillc.json_values import objects_in
+from skillc.json_values import objects_in, rounded
 from skillc.language.loop import SPENDING_CAPS
 from skillc.optimize.final import ArmScore
 from skillc.optimize.null_arm import amount
@@ -40,8 +40,8 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
     return {
         "format_version": 1,
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
-        "baselines": {name: round(float(mean), 6) for name, mean in compiled.baselines.items()},
-        "gain_over_none": None if compiled.tested.over_none is None else round(float(compiled.tested.over_none), 6),
+        "baselines": {name: rounded(mean) for name, mean in compiled.baselines.items()},
+        "gain_over_none": rounded(compiled.tested.over_none),
         "parts": {name: _parts_json(tables) for name, tables in compiled.tested.parts.items()},
         "spent": compiled.spent,
         **_judges_json(compiled),
@@ -73,10 +73,7 @@ def _judges_json(compiled: Compiled) -> dict[str, JsonValue]:
 def _parts_json(tables: tuple[dict[str, ArmScore], dict[str, ArmScore]]) -> JsonValue:
     """Return the means of one part of the goal, as the lock has them for the goal."""
     return {
-        split: {
-            name: {"mean": None if arm.mean is None else round(float(arm.mean), 6), "n": arm.n}
-            for name, arm in arms.items()
-        }
+        split: {name: {"mean": rounded(arm.mean), "n": arm.n} for name, arm in arms.items()}
         for split, arms in zip(("validation", "test"), tables, strict=True)
     }
 
@@ -190,8 +187,8 @@ def sanity_json(found: SanityResult) -> dict[str, JsonValue]:
         "broken": found.broken,
         "message": found.message,
         "hint": found.hint,
-        "before": None if found.before is None else round(float(found.before), 6),
-        "after": None if found.after is None else round(float(found.after), 6),
+        "before": rounded(found.before),
+        "after": rounded(found.after),
         "changed": found.changed,
         "skill": for_target(found.skill),
         "stopped": found.stopped,

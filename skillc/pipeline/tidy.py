@@ -21,6 +21,7 @@ from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared
 from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError
+from skillc.json_values import rounded
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine, Position
 from skillc.optimize.final import ArmScore, score_arm
@@ -174,8 +175,7 @@ def tidy_json(found: TidyResult) -> dict[str, JsonValue]:
         "changed": found.compiled is not None,
         "tokens": {"before": tokens(found.before), "after": tokens(found.after)},
         "validation": {
-            name: None if each.mean is None else round(float(each.mean), 6)
-            for name, each in zip(("before", "after"), found.validation, strict=True)
+            name: rounded(each.mean) for name, each in zip(("before", "after"), found.validation, strict=True)
         },
         "rules": {"before": len(found.before.rules), "after": len(found.after.rules)},
         "left_out": [rule.text for rule in found.left_out],

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.evaluate.judge_check.run import JudgeCheck, JudgeResult, RequireResult
+from skillc.json_values import rounded
 from skillc.metrics.judging.check.biases import Bias
 from skillc.metrics.judging.check.findings import Flips, JudgeFound
 from skillc.metrics.judging.check.labelled import Labelled
@@ -79,20 +80,20 @@ def _found_json(found: JudgeFound) -> dict[str, JsonValue]:
     return {
         "answers": found.items,
         "failed_replies": found.failed,
-        "mean": _number(found.mean),
-        "best_score": _number(found.top),
+        "mean": rounded(found.mean),
+        "best_score": rounded(found.top),
         "result": found.steadiness,
         "repeats": _flips_json(found.repeats),
         "with_itself": _agreement_json(found.itself),
         "other_order": _flips_json(found.order) if found.order is not None else None,
         "biases": [_bias_json(each) for each in found.biases],
-        "injections_reported": _number(found.reported),
+        "injections_reported": rounded(found.reported),
         "with_labels": _labelled_json(found.labelled) if found.labelled is not None else None,
     }
 
 
 def _flips_json(found: Flips) -> JsonValue:
-    return {"n": found.n, "differ": _number(found.share), "interval": _interval(found.interval)}
+    return {"n": found.n, "differ": rounded(found.share), "interval": _interval(found.interval)}
 
 
 def _bias_json(found: Bias) -> JsonValue:
@@ -102,9 +103,9 @@ def _bias_json(found: Bias) -> JsonValue:
         "found": found.found,
         "testable": found.testable,
         "as_padding": found.as_padding,
-        "shift": _number(found.shift),
+        "shift": rounded(found.shift),
         "interval": _interval(found.interval),
-        "p_adjusted": _number(found.p),
+        "p_adjusted": rounded(found.p),
         "n": found.n,
         "groups": found.groups,
         "changed": found.changed,
@@ -117,19 +118,19 @@ def _labelled_json(found: Labelled) -> JsonValue:
         "by_criterion": {name: _agreement_json(each) for name, each in found.by_criterion.items()},
         "by_score": [
             {
-                "score": [_number(each.low), _number(each.high)],
+                "score": [rounded(each.low), rounded(each.high)],
                 "n": each.n,
-                "mean_label": _number(each.label),
+                "mean_label": rounded(each.label),
                 "interval": _interval(each.interval),
             }
             for each in found.by_score
         ],
         "contested": _agreement_json(found.contested),
-        "ordered": _number(found.ordered),
+        "ordered": rounded(found.ordered),
         "ordered_interval": _interval(found.ordered_interval),
         "length_at_equal_label": {
-            "correlation": _number(found.length.value),
-            "p": _number(found.length.p),
+            "correlation": rounded(found.length.value),
+            "p": rounded(found.length.p),
             "n": found.length.n,
         },
         "corrected": _corrected_json(found.corrected) if found.corrected is not None else None,
@@ -140,26 +141,26 @@ def _agreement_json(found: Agreement) -> JsonValue:
     return {
         "n": found.n,
         "groups": found.groups,
-        "exact": _number(found.exact),
+        "exact": rounded(found.exact),
         "exact_interval": _interval(found.exact_interval),
-        "within_one": _number(found.near),
+        "within_one": rounded(found.near),
         "within_one_interval": _interval(found.near_interval),
-        "kappa": _number(found.kappa),
+        "kappa": rounded(found.kappa),
         "kappa_interval": _interval(found.kappa_interval),
-        "difference": _number(found.difference),
+        "difference": rounded(found.difference),
         "difference_interval": _interval(found.difference_interval),
     }
 
 
 def _corrected_json(found: Corrected) -> JsonValue:
     return {
-        "mean": _number(found.mean),
+        "mean": rounded(found.mean),
         "interval": _interval(found.interval),
-        "factor": _number(found.factor),
+        "factor": rounded(found.factor),
         "labels": found.labels,
         "unlabelled": found.unlabelled,
-        "judged_mean": _number(found.judged),
-        "label_mean": _number(found.plain),
+        "judged_mean": rounded(found.judged),
+        "label_mean": rounded(found.plain),
         "label_interval": _interval(found.plain_interval),
     }
 
@@ -176,12 +177,8 @@ def _require_json(found: RequireResult) -> JsonValue:
     }
 
 
-def _number(value: Fraction | float | None) -> float | None:
-    return None if value is None else round(float(value), 6)
-
-
 def _interval(ends: _Ends) -> JsonValue:
-    return None if ends is None else [_number(end) for end in ends]
+    return None if ends is None else [rounded(end) for end in ends]
 
 
 # ---- on a terminal ---------------------------------------------------------------------------------

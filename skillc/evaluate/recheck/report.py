@@ -13,6 +13,7 @@ from skillc.evaluate.recheck.job import RecheckJob
 from skillc.evaluate.recheck.parts import distinct_texts
 from skillc.evaluate.recheck.run import Finding, PartResult, Recheck
 from skillc.gates import units
+from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
 from skillc.pipeline.report import percent, spent_line, spent_lines
 from skillc.pipeline.report import points as signed
@@ -42,21 +43,21 @@ def recheck_json(found: Recheck) -> dict[str, JsonValue]:
         "samples": job.plan.optimize.samples,
         "result": _result_word(found),
         "status": found.status,
-        "mean": _number(found.goal.value),
+        "mean": rounded(found.goal.value),
         "n": found.goal.n,
-        "mean_without_skill": _number(found.none.value),
+        "mean_without_skill": rounded(found.none.value),
         "drift": None
         if drift is None
         else {
             "result": drift.word,
-            "then": _number(drift.then),
-            "now": _number(drift.now),
-            "change": _number(drift.change),
-            "interval": [_number(end) for end in drift.interval],
+            "then": rounded(drift.then),
+            "now": rounded(drift.now),
+            "change": rounded(drift.change),
+            "interval": [rounded(end) for end in drift.interval],
             "same_examples": job.same,
         },
         "correction": "holm",
-        "level": _number(job.level),
+        "level": rounded(job.level),
         "look": found.look or None,
         "whole": _json(found.whole),
         "rules": [_json(each) for each in found.parts],
@@ -80,18 +81,14 @@ def _json(found: PartResult) -> JsonValue:
     return {
         **named,
         "finding": found.finding,
-        "adds": _number(verdict.gain if verdict else None),
-        "interval": [_number(end) for end in verdict.interval] if verdict and verdict.interval else None,
-        "level": _number(1 - verdict.alpha) if verdict else None,
-        "p": _number(verdict.p if verdict else None),
-        "p_adjusted": _number(member.adjusted if member else None),
+        "adds": rounded(verdict.gain if verdict else None),
+        "interval": [rounded(end) for end in verdict.interval] if verdict and verdict.interval else None,
+        "level": rounded(1 - verdict.alpha) if verdict else None,
+        "p": rounded(verdict.p if verdict else None),
+        "p_adjusted": rounded(member.adjusted if member else None),
         "n": verdict.n if verdict else 0,
-        "smallest_detectable": round(verdict.detectable, 6) if verdict and verdict.detectable is not None else None,
+        "smallest_detectable": rounded(verdict.detectable) if verdict else None,
     }
-
-
-def _number(value: Fraction | None) -> float | None:
-    return None if value is None else round(float(value), 6)
 
 
 def _result_word(found: Recheck) -> str:
