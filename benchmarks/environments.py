@@ -31,8 +31,7 @@ from model_plans import Scripted, plan_of, reply  # noqa: E402
 from skillc.models.client import Client  # noqa: E402
 from skillc.outcomes import Example  # noqa: E402
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan, TypePlan  # noqa: E402
-from skillc.tasks.environments.household import games  # noqa: E402
-from skillc.tasks.environments.household.interpreter import ENGINE, find_interpreter  # noqa: E402
+from skillc.tasks.environments.household import ENGINE, find_interpreter, games  # noqa: E402
 from skillc.tasks.runner import RolloutRunner  # noqa: E402
 
 STEPS = 40

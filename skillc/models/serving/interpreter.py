@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
@@ -10,7 +9,8 @@ from pathlib import Path
 
 from skillc.errors import SkillcError
 from skillc.plan.schema import ModelPlan
-from skillc.processes.interpreters import candidates, declared_path, output_of
+from skillc.processes import interpreters
+from skillc.processes.interpreters import output_of
 
 VARIABLE = "SKILLC_VLLM_PYTHON"
 ENVIRONMENT = ".venv-vllm"
@@ -30,26 +30,13 @@ _GPUS = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 
 
 def find_interpreter(declared: str | None, root: Path, environ: Mapping[str, str] | None = None) -> Path:
-    """Find the interpreter that starts servers: the declared one, else by the environment, else by a search.
+    """Return the interpreter that starts servers, found as `interpreters.find_interpreter` describes.
 
-    The search tries the running interpreter, and `.venv-vllm` beside the program and in the working folder. A declared
-    path is relative to the program's folder. Raises `SkillcError`, with the commands as its hint, if the declared one
-    does not run or has no vLLM, or none is found.
+    Raises `SkillcError`, with the commands that install vLLM as its hint.
     """
-    variables = os.environ if environ is None else environ
-    text = declared or variables.get(VARIABLE)
-    source = '`serve = vllm { python = "..." }`' if declared else f"`{VARIABLE}`"
-    if not text:
-        found = next(filter(_has_vllm, candidates(ENVIRONMENT, root)), None)
-        if found is None:
-            raise SkillcError("no interpreter with vLLM found to serve the model", hint=_install_hint(root))
-        return found
-    path = declared_path(text, root)
-    if not os.access(path, os.X_OK) or path.is_dir():
-        raise SkillcError(f"{source} names `{text}`, and `{path}` is not an interpreter", hint=_install_hint(root))
-    if not _has_vllm(path):
-        raise SkillcError(f"{source} names `{path}`, which has no vLLM", hint=_install_hint(root))
-    return path
+    wanted = interpreters.Wanted("vLLM", _has_vllm, ENVIRONMENT, VARIABLE)
+    setting = '`serve = vllm { python = "..." }`'
+    return interpreters.find_interpreter(wanted, declared, setting, root, _install_hint(root), environ)
 
 
 def _has_vllm(python: Path) -> bool:

@@ -15,6 +15,7 @@ from skillc.models.calls import Call, Completion, Message
 from skillc.models.dspy_lm import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
+from skillc.processes.interpreters import declared_path
 from skillc.tasks.environments.acting import Moment, ReplyingAgent, TurnAgent
 from skillc.tasks.environments.handle import Handle, Seen
 from skillc.tasks.environments.process import (
@@ -265,8 +266,7 @@ def opening_of(plan: Plan, root: Path) -> Opening:
     if found.find_python is not None:
         python = found.find_python(settings.python, root)
     else:
-        python = Path(settings.python or "python3").expanduser()
-        python = python if python.is_absolute() else root.resolve() / python
+        python = declared_path(settings.python or "python3", root.resolve())
     return Opening(found.target, python, root, file=found.file, **more)
 
 

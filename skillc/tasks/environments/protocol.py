@@ -91,7 +91,7 @@ def find_environment(name: str) -> EnvironmentClass:
     if ":" in name:
         return EnvironmentClass(name, name)
     if name == ALFWORLD:
-        from skillc.tasks.environments.household.interpreter import ENGINE, find_interpreter
+        from skillc.tasks.environments.household import ENGINE, find_interpreter
 
         return EnvironmentClass(name, "Household", ENGINE, find_interpreter)
     if name in _REGISTERED:
