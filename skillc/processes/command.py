@@ -1,10 +1,13 @@
-"""One run of a command in its own session: bounded output, bounded time, and the end of all its processes."""
+"""Run a command in its own session, with bounds on output and time, and end all its processes."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -82,7 +85,7 @@ async def run(
     except _OutputTooLarge:
         why = "output"
     finally:
-        await _uncancelled(_end(process, mark if killed else "", grace))
+        await _uncancelled(end(process, mark if killed else "", grace))
     return CommandResult(why, process.returncode if process.returncode is not None else -1, bytes(out), bytes(err))
 
 
@@ -162,8 +165,11 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     await asyncio.sleep(_LINGER)
 
 
-async def _end(process: asyncio.subprocess.Process, mark: str, grace: float) -> None:
-    """End all processes of the command; by its mark too, unless it ended normally."""
+async def end(process: asyncio.subprocess.Process, mark: str, grace: float) -> None:
+    """End all processes of a command that the guard watches.
+
+    Those that left its session are found by its mark; without one, for a command that ended normally, they may go on.
+    """
     for step in guard.ending({process.pid}, mark, grace) if mark or guard.is_there(process.pid) else ():
         await asyncio.sleep(step)
     GUARD.forget(process.pid)
@@ -171,6 +177,34 @@ async def _end(process: asyncio.subprocess.Process, mark: str, grace: float) -> 
         await asyncio.sleep(0.01)
     # A process that has left the command may hold the pipes open.
     process._transport.close()  # type: ignore[attr-defined]
+
+
+def describe_status(status: int) -> str:
+    """Return how a process ended: `exited with status 1`, `was killed by SIGKILL`."""
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def last_line(printed: bytes | bytearray) -> str:
+    """Return the last line that is not blank, stripped; empty without one."""
+    return next((line.strip() for line in reversed(printed.decode(errors="replace").splitlines()) if line.strip()), "")
+
+
+@asynccontextmanager
+async def temporary_folder() -> AsyncIterator[Path]:
+    """Yield a new folder, which a thread removes afterwards.
+
+    Nobody waits for that: a workspace can have many thousand files. The end of the event loop waits for its threads.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True)
+    try:
+        yield Path(folder.name).resolve()
+    finally:
+        asyncio.get_running_loop().run_in_executor(None, folder.cleanup)
 
 
 async def _uncancelled(work: Coroutine[None, None, None]) -> None:

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from skillc.processes.command import CommandResult, End
+from skillc.processes.command import CommandResult, End, last_line
 from skillc.processes.command import run as run_command
 from skillc.processes.guard import GUARD
 from skillc.sandbox.monitor import monitor_of
@@ -148,13 +148,13 @@ def problem_of_engine(engine: Engine, policy: Policy) -> str | None:
         return f"`{engine}` is not installed"
     info = _ask(engine, "info")
     if info.returncode:
-        return last_line(info)
+        return failure_of(info)
     if _ask(engine, "image", "inspect", policy.image).returncode:
         return f"the image `{policy.image}` is not on this machine; run `{engine} pull {policy.image}`"
     remove_stale(engine)
     done = ask_in_container(engine, policy, ["sh", "-c", _PROBE])
     if done.returncode:
-        return last_line(done)
+        return failure_of(done)
     if not (policy.folder / "probe").is_file():
         return "what a container writes into its work folder does not arrive"
     if done.stdout.split() != [str(policy.limits.memory), str(policy.limits.processes)]:
@@ -220,8 +220,7 @@ async def _explained(engine: Engine, name: str, result: CommandResult, late: boo
     state = await _client(Path("/"), engine, "inspect", "--type", "container", "--format", asked, name)
     status, _, out_of_memory = state.stdout.decode(errors="replace").strip().partition(" ")
     if state.status or status not in ("exited", "stopped"):
-        said = result.stderr.decode(errors="replace").strip().splitlines()
-        raise OSError(said[-1] if said else f"`{engine} run` ended with status {result.status}")
+        raise OSError(last_line(result.stderr) or f"`{engine} run` ended with status {result.status}")
     stderr, _, events = result.stderr.partition(name.encode() + b"\n")
     why: End = "ended"
     if result.status == _KILLED and (out_of_memory == "true" or _OUT_OF_MEMORY.search(events)):
@@ -272,7 +271,7 @@ def _new_name(policy: Policy) -> str:
     return f"{LABEL}-{math.ceil(until)}-{uuid.uuid4().hex}"
 
 
-def last_line(done: subprocess.CompletedProcess[str]) -> str:
-    """Return what a client reported last, or its status."""
+def failure_of(done: subprocess.CompletedProcess[str]) -> str:
+    """Return why a client failed: what it reported last, or its status."""
     lines = [line for line in done.stderr.strip().splitlines() if line.strip() and "--help" not in line]
     return lines[-1].removeprefix(f"{done.args[0]}: ") if lines else f"status {done.returncode}"

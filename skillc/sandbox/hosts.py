@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from skillc.processes.folders import temporary_folder
+from skillc.processes.command import temporary_folder
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HEAD = 64 * 1024

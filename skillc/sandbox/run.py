@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from skillc.errors import SkillcError
-from skillc.processes.command import CommandResult
+from skillc.processes.command import CommandResult, last_line
 from skillc.processes.command import run as run_command
 from skillc.sandbox import bubblewrap
-from skillc.sandbox.container import ENGINES, Engine, ask_in_container, last_line, problem_of_engine, run_in_container
+from skillc.sandbox.container import ENGINES, Engine, ask_in_container, failure_of, problem_of_engine, run_in_container
 from skillc.sandbox.hosts import gateway, loopback_ports, proxy_environment, proxy_port
 from skillc.sandbox.interpreter import Interpreter, interpreter_at
 from skillc.sandbox.monitor import monitor_of
@@ -86,10 +86,7 @@ def problem_of(kind: Kind, image: str = IMAGE, hosts: bool = False) -> str | Non
             done = subprocess.run(line, cwd=folder, capture_output=True, timeout=_PROBE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as problem:
             return str(problem)
-    if done.returncode == 0:
-        return None
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"status {done.returncode}"
+    return (last_line(done.stderr) or f"status {done.returncode}") if done.returncode else None
 
 
 def _problem_of_hosts(engine: Engine, policy: Policy) -> str | None:
@@ -106,7 +103,7 @@ def _problem_of_hosts(engine: Engine, policy: Policy) -> str | None:
         done = ask_in_container(
             engine, replace(policy, mounts=interpreter.mounts), [*interpreter.command, "-c", code, f"{WORK}/hosts"]
         )
-    return f"{why}: {last_line(done)}" if done.returncode else None
+    return f"{why}: {failure_of(done)}" if done.returncode else None
 
 
 def work_folder(kind: Kind, policy: Policy) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from skillc.errors import SkillcError
 from skillc.language.kinds import default_of
 from skillc.models.calls import well_formed
-from skillc.processes.command import CommandResult, End
+from skillc.processes.command import CommandResult, End, last_line
 from skillc.sandbox.container import ENGINES
 from skillc.sandbox.declared import DeclaredSandbox
 from skillc.sandbox.policy import WORK, Limits, Policy
@@ -123,8 +123,7 @@ class Programs:
             raise SandboxFailed(f"the sandbox `{self.kind}` failed: {problem}") from None
         first, _, printed = result.stdout.partition(b"\n")
         if first.decode(errors="replace") != word:
-            said = result.stderr.decode(errors="replace").strip().splitlines()
-            detail = said[-1] if said else f"status {result.status}"
+            detail = last_line(result.stderr) or f"status {result.status}"
             raise SandboxFailed(f"the sandbox `{self.kind}` did not start: {detail}")
         return replace(result, stdout=printed)
 

@@ -19,8 +19,7 @@ from skillc.errors import SkillcError
 from skillc.json_values import canonical, fields_of
 from skillc.plan.schema import Plan, SectionPlan, TestsPlan
 from skillc.plan.script_tests import digest_of_files, read_tests
-from skillc.processes.command import CommandResult
-from skillc.processes.folders import temporary_folder
+from skillc.processes.command import CommandResult, temporary_folder
 from skillc.redaction import NOTHING, Redactor
 from skillc.sandbox.declared import declared_sandbox
 from skillc.skill_files import collision, write_folder

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from skillc.processes.folders import temporary_folder
+from skillc.processes.command import temporary_folder
 from skillc.skill_files import write_folder
 
 

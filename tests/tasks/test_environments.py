@@ -159,7 +159,7 @@ def test_a_process_that_fails_once_is_replaced_and_the_rollout_is_the_same(tmp_p
 def test_a_process_that_fails_twice_is_unmeasured(tmp_path) -> None:
     done = play(tmp_path, examples=[example("!kill@step"), example(name="2")])
     assert (done.one.failure, done.rollouts[1].trajectory.reward) == ("environment", 1.0)
-    assert "killed by signal 9" in done.one.detail
+    assert "was killed by SIGKILL" in done.one.detail
 
 
 @pytest.mark.parametrize("fault", ["!hang@step", "!hang@reset"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from skillc.models.calls import well_formed
 from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, secrets_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
 from skillc.plan.schema import ExecPlan, ModelPlan
-from skillc.processes.command import MOST_OUTPUT, STDERR_KEPT, CommandResult, run
+from skillc.processes.command import MOST_OUTPUT, STDERR_KEPT, CommandResult, describe_status, run
 from skillc.redaction import Redactor
 
 _SYSTEM = frozenset({"system", "developer"})
@@ -175,7 +174,7 @@ class CommandTransport:
             what = f"the command exited with status {result.status}: a program in it cannot be run{output}"
             self._refuse(what, "install it")
         if result.status != 0:
-            what = f"the command {_describe_status(result.status)}{self._misplaced_file()}{output}"
+            what = f"the command {describe_status(result.status)}{self._misplaced_file()}{output}"
             raise CommandFailed(self._scrub(what))
         try:
             text = take(self._exec.answer, result.stdout, folder)
@@ -258,15 +257,6 @@ def _end(output: bytes) -> str:
     """The end of an output, without the first word if that may be the rest of a longer one."""
     text = output[-STDERR_KEPT:].decode(errors="replace")
     return text.split(maxsplit=1)[-1] if len(output) >= STDERR_KEPT and text.strip() else text
-
-
-def _describe_status(status: int) -> str:
-    if status >= 0:
-        return f"exited with status {status}"
-    try:
-        return f"was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"was killed by signal {-status}"
 
 
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,8 +22,7 @@ from skillc.models.endpoint import NO_KEY
 from skillc.models.failures import scrub
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
-from skillc.processes.command import CommandResult
-from skillc.processes.folders import temporary_folder
+from skillc.processes.command import CommandResult, describe_status, temporary_folder
 from skillc.redaction import Redactor, Secret
 from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import loopback_ports
@@ -259,10 +257,10 @@ class AgentRollout(RolloutKind):
         try:
             report = self.report(result, job)
         except Unreadable as problem:
-            why = _describe_status(result.status) if result.status else str(problem)
+            why = f"it {describe_status(result.status)}" if result.status else str(problem)
             raise self._failed(why, result, job) from None
         if result.status < 0 or (report.failure is None and result.status):
-            return replace(report, failure=_describe_status(result.status))
+            return replace(report, failure=f"it {describe_status(result.status)}")
         if report.failure is None and not report.reply.strip():
             return replace(report, failure="it ended without an answer")
         return report
@@ -372,15 +370,6 @@ def argument(text: str) -> str:
             hint='pass large inputs as files: `files = "cases/{id}"`',
         )
     return f" {text}" if text.startswith("-") else text
-
-
-def _describe_status(status: int) -> str:
-    if status >= 0:
-        return f"it exited with status {status}"
-    try:
-        return f"it was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"it was killed by signal {-status}"
 
 
 def _fixed_part(root: Path, files: str) -> Path | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from skillc.errors import SkillcError
 from skillc.language.commands import fill_placeholders, split_command
 from skillc.plan.schema import Plan
-from skillc.sandbox.container import ENGINE_FAILED, ENGINES, ask_in_container, last_line
+from skillc.sandbox.container import ENGINE_FAILED, ENGINES, ask_in_container, failure_of
 from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
 from skillc.sandbox.policy import WORK, Mount, Policy
 
@@ -81,7 +81,7 @@ def _is_beside(name: str) -> bool:
 def _require_in_image(name: str, sandbox: DeclaredSandbox, what: str) -> None:
     done = _in_container(["sh", "-c", 'command -v "$1"', "sh", name], sandbox)
     if done.returncode == ENGINE_FAILED:
-        raise SkillcError(f"{what}: the image `{sandbox.image}` cannot be asked for `{name}`: {last_line(done)}")
+        raise SkillcError(f"{what}: the image `{sandbox.image}` cannot be asked for `{name}`: {failure_of(done)}")
     if done.returncode:
         raise SkillcError(
             f"{what}: the image `{sandbox.image}` has no program `{name}`",

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from skillc.errors import SkillcError
-from skillc.processes import guard
+from skillc.processes.command import describe_status, end, last_line
 from skillc.processes.guard import GUARD, MARK
 from skillc.text import cut, listed
 
 WORKER = Path(__file__).with_name("worker.py")
 _LONGEST_REPLY = 16 * 2**20
 _TAIL = 2048
+_SHOWN = 300
 _CHUNK = 65536
 # Seconds that an environment has to close itself.
 _CLOSING = 2.0
@@ -102,7 +103,8 @@ class Opening:
                 os.killpg(process.pid, signal.SIGKILL)
         reply = json.loads(printed.partition(b"\n")[0] or b'{"error": ""}')
         if "error" in reply:
-            reason = reply["error"] or _last_line(errors) or f"its process ended with status {process.returncode}"
+            ended = f"its process {describe_status(process.returncode)}"
+            reason = reply["error"] or cut(last_line(errors), _SHOWN) or ended
             raise SkillcError(f"the environment `{name}` cannot be made: {reason}", hint=f"searched `{self.root}`")
         if reply["missing"]:
             raise SkillcError(
@@ -194,9 +196,9 @@ class EnvironmentProcess:
             async with asyncio.timeout(1):
                 status = await self._process.wait()
                 await self._reading
-        how = "closed its pipe" if status is None else f"killed by signal {-status}" if status < 0 else f"exit {status}"
-        last = _last_line(bytes(self._errors))
-        return f"its process ended in `{operation}` ({how})" + (f": {last}" if last else "")
+        how = "closed its pipe" if status is None else describe_status(status)
+        last = cut(last_line(self._errors), _SHOWN)
+        return f"its process {how} in `{operation}`" + (f": {last}" if last else "")
 
     async def _read_errors(self) -> None:
         """Read what the environment prints, so that it never waits, and keep the end."""
@@ -216,15 +218,9 @@ class EnvironmentProcess:
 
     async def kill(self) -> None:
         """End all processes of the environment at once."""
-        for step in guard.ending({self.pid}, self._mark, 0):
-            await asyncio.sleep(step)
-        GUARD.forget(self.pid)
+        await end(self._process, self._mark, 0)
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
-        while self._process.returncode is None:
-            await asyncio.sleep(0.005)
-        # A child that has left the session may hold the pipes open.
-        self._process._transport.close()  # type: ignore[attr-defined]
 
 
 class EnvironmentPool:
@@ -267,8 +263,3 @@ def opening_in_this_interpreter(target: str, root: Path, **more: Any) -> Opening
 
 def _line(**values: Any) -> bytes:
     return json.dumps(values).encode() + b"\n"
-
-
-def _last_line(printed: bytes) -> str:
-    lines = [line.strip() for line in printed.decode(errors="replace").splitlines() if line.strip()]
-    return cut(lines[-1], 300) if lines else ""
