@@ -11,8 +11,7 @@ from skillc.language.kinds import is_agent
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
 from skillc.sandbox.container import ENGINES, is_rootless
-from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
-from skillc.sandbox.policy import IMAGE, Kind
+from skillc.sandbox.policy import IMAGE, DeclaredSandbox, Kind, declared_sandbox
 from skillc.sandbox.run import CHOSEN, problem_of
 from skillc.tasks.agents.installed import program_of
 from skillc.text import joined

@@ -26,12 +26,11 @@ from skillc.processes.command import CommandResult, End, last_line
 from skillc.processes.command import run as run_command
 from skillc.processes.guard import GUARD
 from skillc.sandbox.monitor import monitor_of
-from skillc.sandbox.policy import WORK, Policy
+from skillc.sandbox.policy import WORK, Mount, Policy
 
 Engine = Literal["docker", "podman"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 
-_TEMPORARY = 256 * 2**20
 _KILLED = 137
 # What Podman lowers its own limit to. Of a container the engine counts the processes.
 _PROCESSES = 2**15
@@ -93,10 +92,9 @@ def command_line(
     options += ["--pids-limit", str(limits.processes)]
     options += ["--ulimit", f"fsize={limits.file_size}:{limits.file_size}", "--ulimit", "core=0:0"]
     options += [word for each in _inherited(engine) for word in ("--ulimit", each)]
-    options += ["--tmpfs", f"/tmp:rw,exec,size={min(_TEMPORARY, limits.disk)},mode=1777"]
-    for mount in policy.mounts:
-        options += ["--mount", _mounted(mount.source, mount.target or str(mount.source), writable=mount.writable)]
-    options += ["--mount", _mounted(policy.folder, WORK, writable=True), "--workdir", WORK]
+    options += ["--tmpfs", f"/tmp:rw,exec,size={limits.temporary},mode=1777"]
+    options += [word for mount in policy.mapped for word in ("--mount", _mounted(mount))]
+    options += ["--workdir", WORK]
     for variable, value in variables.items():
         # Users of the machine can read a command line; a name alone takes the value from the client's environment.
         options += ["--env", variable if variable not in _OF_CLIENT else f"{variable}={value}"]
@@ -119,8 +117,9 @@ def _inherited(engine: Engine) -> Iterator[str]:
             yield f"{name}={soft}:{hard}"
 
 
-def _mounted(source: Path, target: str, *, writable: bool) -> str:
-    fields = ["type=bind", f"source={source}", f"target={target}", *([] if writable else ["readonly"])]
+def _mounted(mount: Mount) -> str:
+    fields = ["type=bind", f"source={mount.source}", f"target={mount.path}"]
+    fields += [] if mount.writable else ["readonly"]
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(fields)
     return line.getvalue()
@@ -175,9 +174,8 @@ def ask_in_container(
 
 def remove_stale(engine: Engine) -> None:
     """Remove containers that a killed skillc left; those whose time is not over may belong to another one."""
-    asked = ["ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}"]
-    names = _ask(engine, *asked).stdout.split()
-    for name in names:
+    listed = _ask(engine, "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}")
+    for name in listed.stdout.split():
         prefix, _, rest = name.partition("-")
         until = rest.partition("-")[0]
         if prefix == LABEL and until.isdigit() and int(until) < time.time():
@@ -217,7 +215,7 @@ async def run_in_container(
 async def _explained(engine: Engine, name: str, result: CommandResult, late: bool) -> CommandResult:
     """Return a failed result with its cause; an engine's own errors have the status of a command's."""
     asked = "{{.State.Status}} {{.State.OOMKilled}}"
-    state = await _client(Path("/"), engine, "inspect", "--type", "container", "--format", asked, name)
+    state = await _client(engine, "inspect", "--type", "container", "--format", asked, name)
     status, _, out_of_memory = state.stdout.decode(errors="replace").strip().partition(" ")
     if state.status or status not in ("exited", "stopped"):
         raise OSError(last_line(result.stderr) or f"`{engine} run` ended with status {result.status}")
@@ -231,13 +229,14 @@ async def _explained(engine: Engine, name: str, result: CommandResult, late: boo
 
 
 async def _removed(name: str, removal: Sequence[str]) -> None:
-    await _client(Path("/"), *removal)
+    await _client(*removal)
     GUARD.not_at_end(name)
 
 
-async def _client(folder: Path, *words: str) -> CommandResult:
+async def _client(*words: str) -> CommandResult:
+    folder, environment = Path("/"), _client_environment()
     return await run_command(
-        words, folder=folder, environment=_client_environment(), stdin=None, timeout=_CLIENT_SECONDS, grace=0.0
+        words, folder=folder, environment=environment, stdin=None, timeout=_CLIENT_SECONDS, grace=0.0
     )
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import os
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from skillc.processes.command import End, Monitor
+from skillc.processes.guard import stat_of
 from skillc.sandbox.policy import Policy
 
 _POLL = 0.1
@@ -33,27 +34,19 @@ def monitor_of(policy: Policy, *, processes: bool = True) -> Monitor:
 
     async def watch(pid: int) -> End:
         before = used_disk(policy.writable)
-        tree = ProcessTree(pid)
-        for look in range(2**63):
+        tree = ProcessTree(pid) if processes else None
+        for look in itertools.count():
             await asyncio.sleep(_POLL)
-            usage = tree.usage() if processes else Usage(0, 0)
-            if usage.processes > limits.processes:
+            number, memory = tree.usage() if tree is not None else (0, 0)
+            if number > limits.processes:
                 return "processes"
-            if usage.memory > limits.memory:
+            if memory > limits.memory:
                 return "memory"
             if look % _DISK_POLL == 0 and await asyncio.to_thread(used_disk, policy.writable) > before + limits.disk:
                 return "disk"
         raise AssertionError
 
     return watch
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """Processes at a moment, and the bytes of memory that they hold together."""
-
-    processes: int
-    memory: int
 
 
 class ProcessTree:
@@ -64,8 +57,8 @@ class ProcessTree:
         self._namespaces: set[str] = set()
         self._own = _namespace(os.getpid())
 
-    def usage(self) -> Usage:
-        """Return what the processes use now."""
+    def usage(self) -> tuple[int, int]:
+        """Return the number of the processes, and the bytes of memory that they hold together."""
         parents = _SNAPSHOT.parents()
         self._known &= parents.keys()
         while found := {
@@ -73,7 +66,7 @@ class ProcessTree:
         }:
             self._known |= found
             self._namespaces |= {_namespace(pid) for pid in found} - {self._own, ""}
-        return Usage(len(self._known), sum(map(_memory, self._known)))
+        return len(self._known), sum(map(_memory, self._known))
 
     def _belongs(self, pid: int, parent: int) -> bool:
         # An orphan's parent is the first process of its namespace, or one that adopts orphans.
@@ -89,14 +82,13 @@ class _Snapshot:
 
     def parents(self) -> dict[int, int]:
         if time.monotonic() - self._read_at > _POLL / 2:
-            self._parents = dict(_parents())
+            pids = (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208
+            self._parents = {pid: int(fields[1]) for pid in pids if (fields := stat_of(pid))}
             self._read_at = time.monotonic()
         return self._parents
 
 
 _SNAPSHOT = _Snapshot()
-
-
 _LEAST_FILE = 4096
 """Bytes that a file counts at least: empty ones without end would use up the disk's entries."""
 
@@ -115,16 +107,6 @@ def used_disk(folders: Sequence[Path]) -> int:
             # It was removed meanwhile, or its owner closed it to us.
             continue
     return total
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    for name in os.listdir("/proc"):  # noqa: PTH208
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                    yield int(name), int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
-                continue
 
 
 def _namespace(pid: int) -> str:

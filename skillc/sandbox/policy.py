@@ -1,10 +1,13 @@
-"""What a command in a sandbox may read, write, reach and use."""
+"""What a command in a sandbox may read, write, reach and use, and what a program declares of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
+
+from pydantic import JsonValue
 
 Kind = Literal["bubblewrap", "landlock", "docker", "podman", "unsafe"]
 
@@ -13,6 +16,9 @@ MAPPED: frozenset[Kind] = frozenset({"bubblewrap", "docker", "podman"})
 
 IMAGE = "python:3.13-slim"
 """The image of a container, unless another one is declared."""
+
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Folders with the programs and libraries of the system; without them nothing starts."""
 
 WORK = "/sandbox"
 """Where a command sees its work folder, so that no path of this machine is in what it prints.
@@ -41,6 +47,11 @@ class Limits:
     disk: int = 2**30
     output: int = 16 * 2**20
 
+    @property
+    def temporary(self) -> int:
+        """Bytes of a folder in memory, such as `/tmp`."""
+        return min(256 * 2**20, self.disk)
+
 
 @dataclass(frozen=True, slots=True)
 class Mount:
@@ -54,6 +65,11 @@ class Mount:
     source: Path
     target: str | None = None
     writable: bool = False
+
+    @property
+    def path(self) -> str:
+        """Its path in the sandbox."""
+        return self.target or str(self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +90,54 @@ class Policy:
     image: str = IMAGE
 
     @property
+    def mapped(self) -> tuple[Mount, ...]:
+        """The mounts, with that of the work folder."""
+        return (*self.mounts, Mount(self.folder, WORK, writable=True))
+
+    @property
     def writable(self) -> tuple[Path, ...]:
         """The folders that it may write."""
         return (self.folder, *(mount.source for mount in self.mounts if mount.writable))
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredSandbox:
+    """The setting `sandbox` of a program: `sandbox = docker { image = "python:3.13-slim"; memory = 1 GB }`.
+
+    Attributes:
+        kind: None is the best that works here.
+        image: that of a container.
+    """
+
+    kind: Kind | None
+    image: str
+    limits: Limits
+
+    def policy(self, folder: Path, mounts: Sequence[Mount] = (), hosts: Sequence[str] = ()) -> Policy:
+        """Return the policy of a command with the declared image and limits."""
+        return Policy(folder, tuple(mounts), tuple(hosts), self.limits, self.image)
+
+
+def declared_sandbox(setting: JsonValue, limits: Limits | None = None) -> DeclaredSandbox:
+    """Read the checked setting of a plan.
+
+    Args:
+        setting: a word, a mapping of the word `kind` and the settings of its block, or None without the setting.
+        limits: those that the setting does not name.
+    """
+    own: Mapping[str, Any] = setting if isinstance(setting, dict) else {"kind": setting}
+    limits = limits or Limits()
+    disk = int(own.get("disk", limits.disk))
+    return DeclaredSandbox(
+        kind=cast(Kind | None, own.get("kind")),
+        image=str(own.get("image", IMAGE)),
+        limits=replace(
+            limits,
+            time=float(own.get("time", limits.time)),
+            memory=int(own.get("memory", limits.memory)),
+            processes=int(own.get("processes", limits.processes)),
+            # One file may use all of it.
+            file_size=disk,
+            disk=disk,
+        ),
+    )

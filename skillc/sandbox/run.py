@@ -1,36 +1,45 @@
-"""Finds out which sandbox works on this machine, and runs commands in it."""
+"""Finds out which sandbox works on this machine, and runs commands in it.
+
+Bubblewrap puts a command into separate namespaces: no network, no other processes, no files but those mounted. Where
+these are refused, `confined` runs it under Landlock and seccomp.
+"""
 
 from __future__ import annotations
 
 import importlib.util
 import json
-import socket
+import math
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 
 from skillc.errors import SkillcError
 from skillc.processes.command import CommandResult, last_line
 from skillc.processes.command import run as run_command
-from skillc.sandbox import bubblewrap
-from skillc.sandbox.container import ENGINES, Engine, ask_in_container, failure_of, problem_of_engine, run_in_container
-from skillc.sandbox.hosts import gateway, loopback_ports, proxy_environment, proxy_port
-from skillc.sandbox.interpreter import Interpreter, interpreter_at
+from skillc.processes.guard import MARK
+from skillc.sandbox.container import ENGINES, problem_of_engine, run_in_container
+from skillc.sandbox.hosts import problem_of_hosts, reaching_hosts
 from skillc.sandbox.monitor import monitor_of
-from skillc.sandbox.policy import IMAGE, MAPPED, WORK, Kind, Mount, Policy
+from skillc.sandbox.policy import IMAGE, MAPPED, SYSTEM, WORK, Kind, Policy
 
 CHOSEN: tuple[Kind, ...] = ("bubblewrap", "landlock")
 """Sandboxes that are chosen without being declared, in the order of preference."""
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", *bubblewrap.ETC)
+# What programs read of /etc: the linker, certificates, the time zone, the names of users, services and this machine.
+_ETC = tuple(
+    f"/etc/{name}"
+    for name in (
+        *("alternatives", "ca-certificates", "group", "hosts", "ld.so.cache", "localtime"),
+        *("nsswitch.conf", "passwd", "pki", "ssl"),
+    )
+)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/self")
 _PROBE_SECONDS = 20
-_INSIDE = "/run/skillc"
 
 
 def choose(declared: Kind | None = None, image: str = IMAGE, *, hosts: bool = False) -> Kind:
@@ -73,42 +82,21 @@ def problem_of(kind: Kind, image: str = IMAGE, hosts: bool = False) -> str | Non
         image: that of a container.
         hosts: whether a container must reach named hosts; the other sandboxes do.
     """
-    if kind == "bubblewrap" and not bubblewrap.is_installed():
+    tools = sys.platform == "linux" and all(shutil.which(name) for name in ("bwrap", "prlimit"))
+    if kind == "bubblewrap" and not tools:
         return "`bwrap` or `prlimit` is not installed"
     if kind == "landlock" and importlib.util.find_spec("sandlock") is None:
         return "`sandlock` is not installed"
     with tempfile.TemporaryDirectory(prefix="skillc-") as folder:
         policy = Policy(Path(folder).resolve(), image=image)
         if kind in ENGINES:
-            return problem_of_engine(kind, policy) or (_problem_of_hosts(kind, policy) if hosts else None)
+            return problem_of_engine(kind, policy) or (problem_of_hosts(kind, policy) if hosts else None)
         line = _command_line(kind, policy, ["/usr/bin/env", "true"])
         try:
             done = subprocess.run(line, cwd=folder, capture_output=True, timeout=_PROBE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as problem:
             return str(problem)
     return (last_line(done.stderr) or f"status {done.returncode}") if done.returncode else None
-
-
-def _problem_of_hosts(engine: Engine, policy: Policy) -> str | None:
-    """Connect a container to a socket of this machine, and return why that fails, None if it does not."""
-    why = "a container does not reach named hosts here"
-    try:
-        interpreter = interpreter_at(_INSIDE)
-    except (OSError, subprocess.SubprocessError) as problem:
-        return f"{why}: {problem}"
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(policy.folder / "hosts"))
-        server.listen()
-        code = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
-        done = ask_in_container(
-            engine, replace(policy, mounts=interpreter.mounts), [*interpreter.command, "-c", code, f"{WORK}/hosts"]
-        )
-    return f"{why}: {failure_of(done)}" if done.returncode else None
-
-
-def work_folder(kind: Kind, policy: Policy) -> str:
-    """Return the path at which a command sees its work folder."""
-    return WORK if kind in MAPPED else str(policy.folder)
 
 
 async def run(
@@ -129,7 +117,9 @@ async def run(
     Raises:
         OSError: it cannot be started.
     """
-    async with _reaching_hosts(kind, policy, command, environment) as (policy, command, environment):
+    needs_proxy = kind in MAPPED and policy.hosts
+    given = (policy, command, environment)
+    async with reaching_hosts(kind, *given) if needs_proxy else nullcontext(given) as (policy, command, environment):
         if kind in ENGINES:
             return await run_in_container(kind, policy, command, environment=environment, stdin=stdin)
         result = await run_command(
@@ -149,46 +139,15 @@ async def run(
     return CommandResult(result.why, result.status, stdout, stderr)
 
 
-@asynccontextmanager
-async def _reaching_hosts(
-    kind: Kind, policy: Policy, command: Sequence[str], environment: Mapping[str, str]
-) -> AsyncIterator[tuple[Policy, Sequence[str], Mapping[str, str]]]:
-    """Give a command in a namespace without a network the addresses of its policy."""
-    if kind not in MAPPED or not policy.hosts:
-        yield policy, command, environment
-        return
-    interpreter = interpreter_at(_INSIDE) if kind in ENGINES else _interpreter()
-    async with gateway(policy.hosts) as path:
-        mounts = (
-            *interpreter.mounts,
-            Mount(Path(__file__).with_name("forward.py"), f"{_INSIDE}/forward.py"),
-            Mount(path, f"{_INSIDE}/hosts", writable=True),
-        )
-        start = [*interpreter.command, f"{_INSIDE}/forward.py", f"{_INSIDE}/hosts"]
-        ports = ",".join(map(str, loopback_ports(policy.hosts)))
-        yield (
-            replace(policy, mounts=(*policy.mounts, *mounts)),
-            [*start, str(proxy_port(policy.hosts)), ports, *command],
-            {**environment, **proxy_environment(policy.hosts)},
-        )
-
-
-def _interpreter() -> Interpreter:
-    """Return skillc's own Python for a sandbox with the programs of this machine."""
-    program = Path(sys.executable).resolve()
-    mounts = () if program.is_relative_to("/usr") else (Mount(Path(sys.base_prefix).resolve()),)
-    return Interpreter(mounts, (str(program), "-I", "-S"))
-
-
 def _command_line(kind: Kind, policy: Policy, command: Sequence[str]) -> list[str]:
     if kind == "bubblewrap":
-        return bubblewrap.command_line(policy, command)
+        return _bubblewrap_line(policy, command)
     if kind == "landlock":
         rights = {
             "folder": str(policy.folder),
             "writable": [*map(str, policy.writable), "/dev/null"],
             "readable": [
-                *(path for path in (*_SYSTEM, *_DEVICES) if Path(path).exists()),
+                *(path for path in (*SYSTEM, *_ETC, *_DEVICES) if Path(path).exists()),
                 *(str(mount.source) for mount in policy.mounts),
             ],
             "memory": policy.limits.memory,
@@ -198,3 +157,27 @@ def _command_line(kind: Kind, policy: Policy, command: Sequence[str]) -> list[st
         script = str(Path(__file__).with_name("confined.py"))
         return [sys.executable, "-I", script, json.dumps(rights), *command]
     return list(command)
+
+
+def _bubblewrap_line(policy: Policy, command: Sequence[str]) -> list[str]:
+    """Return the command line of bubblewrap.
+
+    All processes die with the first one, `bwrap`, whose environment is theirs: on a command line every user of the
+    machine could read it. `prlimit` bounds each process by itself; the monitor bounds all of them.
+    """
+    limits = policy.limits
+    options = ["--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--new-session"]
+    options += ["--cap-drop", "ALL", "--hostname", "sandbox", "--unsetenv", MARK]
+    for path in map(Path, SYSTEM):
+        if path.is_symlink():
+            options += ["--symlink", str(path.readlink()), str(path)]
+        elif path.is_dir():
+            options += ["--ro-bind", str(path), str(path)]
+    options += [word for path in _ETC for word in ("--ro-bind-try", path, path)]
+    options += ["--proc", "/proc", "--dev", "/dev"]
+    for folder in ("/tmp", "/dev/shm"):
+        options += ["--size", str(limits.temporary), "--tmpfs", folder]
+    for mount in policy.mapped:
+        options += ["--bind" if mount.writable else "--ro-bind", str(mount.source), mount.path]
+    bounds = [f"--cpu={math.ceil(limits.time) + 1}", f"--fsize={limits.file_size}", "--core=0"]
+    return ["prlimit", *bounds, "--", "bwrap", *options, "--chdir", WORK, "--", *command]

@@ -23,7 +23,7 @@ from skillc.models.dspy_lm import ask
 from skillc.models.failures import find_failure, is_too_long
 from skillc.outcomes import Example
 from skillc.processes.command import CommandResult, temporary_folder
-from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
+from skillc.sandbox.policy import DeclaredSandbox, declared_sandbox
 from skillc.skill_files import write_folder
 from skillc.tasks.agents.workspace import Workspace
 from skillc.tasks.answers import question, read_answer

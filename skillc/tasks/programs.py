@@ -17,8 +17,7 @@ from skillc.language.kinds import default_of
 from skillc.models.calls import well_formed
 from skillc.processes.command import CommandResult, End, last_line
 from skillc.sandbox.container import ENGINES
-from skillc.sandbox.declared import DeclaredSandbox
-from skillc.sandbox.policy import WORK, Limits, Policy
+from skillc.sandbox.policy import WORK, DeclaredSandbox, Limits
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
 from skillc.tasks.agents.installed import find_program, folders_of, mounts_of, search_path
@@ -104,13 +103,7 @@ class Programs:
             SandboxFailed: the sandbox did not start it.
         """
         word = secrets.token_hex(16)
-        policy = Policy(
-            workspace.folder,
-            (*workspace.mounts, *mounts_of(self._reads)),
-            self._hosts,
-            self.declared.limits,
-            self.declared.image,
-        )
+        policy = self.declared.policy(workspace.folder, (*workspace.mounts, *mounts_of(self._reads)), self._hosts)
         try:
             async with self._running:
                 result = await run_in_sandbox(

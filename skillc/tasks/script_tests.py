@@ -21,7 +21,7 @@ from skillc.plan.schema import Plan, SectionPlan, TestsPlan
 from skillc.plan.script_tests import digest_of_files, read_tests
 from skillc.processes.command import CommandResult, temporary_folder
 from skillc.redaction import NOTHING, Redactor
-from skillc.sandbox.declared import declared_sandbox
+from skillc.sandbox.policy import declared_sandbox
 from skillc.skill_files import collision, write_folder
 from skillc.tasks import run_tests
 from skillc.tasks.agents.workspace import Workspace

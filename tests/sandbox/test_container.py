@@ -12,7 +12,7 @@ from played_engine import LIMITS, values
 from skillc.errors import SkillcError
 from skillc.sandbox.container import command_line, is_rootless
 from skillc.sandbox.policy import IMAGE, WORK, Limits, Mount, Policy
-from skillc.sandbox.run import choose, problem_of, run, work_folder
+from skillc.sandbox.run import choose, problem_of, run
 
 
 @pytest.fixture
@@ -176,7 +176,6 @@ def test_an_engine_that_is_not_installed_is_named_and_never_chosen_by_itself(mon
 
 
 def test_a_container_is_connected_to_named_hosts_by_skillc_s_own_interpreter(engine, work):
-    assert work_folder(engine.name, Policy(work)) == WORK
     shell(engine, Policy(work, hosts=("localhost:4711",), limits=LIMITS), "true", {"KEY": "k"})
     (started,) = engine.asked()
     words = started["words"]

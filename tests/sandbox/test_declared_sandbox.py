@@ -1,7 +1,6 @@
 """The setting `sandbox`, read in one way for code, agents and the doctor."""
 
-from skillc.sandbox.declared import declared_sandbox
-from skillc.sandbox.policy import IMAGE, Limits
+from skillc.sandbox.policy import IMAGE, Limits, declared_sandbox
 
 DEFAULTS = Limits(time=7, memory=1000, processes=5, file_size=1, disk=400, output=9)
 

@@ -23,7 +23,7 @@ from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import gateway
 from skillc.sandbox.monitor import used_disk
 from skillc.sandbox.policy import MAPPED, WORK, Limits, Mount, Policy
-from skillc.sandbox.run import choose, problem_of, run, work_folder
+from skillc.sandbox.run import choose, problem_of, run
 
 SECRET = "planted-4711"
 MIB = 2**20
@@ -371,7 +371,6 @@ def test_the_best_sandbox_is_chosen_and_a_missing_one_is_refused_with_the_fix(mo
 
 def test_without_a_sandbox_limits_still_end_a_command(work):
     assert python("unsafe", work, "import time; time.sleep(60)", limits=Limits(time=0.5)).why == "timeout"
-    assert work_folder("unsafe", Policy(work)) == str(work)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from skillc.processes.command import CommandResult, describe_status, temporary_f
 from skillc.redaction import Redactor, Secret
 from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import loopback_ports
-from skillc.sandbox.policy import MAPPED, Policy
+from skillc.sandbox.policy import MAPPED
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
 from skillc.tasks.agents.installed import mounts_of, program_files, program_of, search_path
@@ -218,13 +218,7 @@ class AgentRollout(RolloutKind):
         launch = self.launch(job)
         before = workspace.digests()
         hosts = [*([model.host] if model.host else []), *self.settings.hosts]
-        policy = Policy(
-            workspace.folder,
-            (*workspace.mounts, *mounts_of(self._reads)),
-            tuple(hosts),
-            self.declared.limits,
-            self.declared.image,
-        )
+        policy = self.declared.policy(workspace.folder, (*workspace.mounts, *mounts_of(self._reads)), hosts)
         try:
             result = await run_in_sandbox(
                 self.sandbox,

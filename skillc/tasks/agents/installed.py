@@ -17,10 +17,8 @@ from skillc.errors import SkillcError
 from skillc.language.commands import fill_placeholders, split_command
 from skillc.plan.schema import Plan
 from skillc.sandbox.container import ENGINE_FAILED, ENGINES, ask_in_container, failure_of
-from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
-from skillc.sandbox.policy import WORK, Mount, Policy
+from skillc.sandbox.policy import SYSTEM, WORK, DeclaredSandbox, Mount, declared_sandbox
 
-_SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")))
 PATH = "/usr/local/bin:/usr/bin:/bin"
 _VERSION_SECONDS = 60
 _EXECUTABLES = {"codex": "codex", "opencode": "opencode", "hermes": "hermes", "claude_code": "claude"}
@@ -99,8 +97,8 @@ def _in_container(
 ) -> subprocess.CompletedProcess[str]:
     assert sandbox.kind in ENGINES
     with tempfile.TemporaryDirectory(prefix="skillc-", ignore_cleanup_errors=True) as folder:
-        limits = replace(sandbox.limits, time=_VERSION_SECONDS)
-        policy = Policy(Path(folder).resolve(), mounts_of(reads), (), limits, sandbox.image)
+        short = replace(sandbox, limits=replace(sandbox.limits, time=_VERSION_SECONDS))
+        policy = short.policy(Path(folder).resolve(), mounts_of(reads))
         return ask_in_container(sandbox.kind, policy, command, {"HOME": WORK})
 
 
@@ -205,4 +203,4 @@ def _base_of(environment: Path) -> list[Path]:
 
 
 def _is_system(path: Path) -> bool:
-    return any(path.is_relative_to(folder) for folder in _SYSTEM)
+    return any(path.is_relative_to(folder) for folder in SYSTEM)

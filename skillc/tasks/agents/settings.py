@@ -15,8 +15,7 @@ from skillc.language.loop import BudgetPlan
 from skillc.models.ledger import NANO_PER_DOLLAR, Spending
 from skillc.models.prices import Price
 from skillc.plan.schema import AnswerPlan
-from skillc.sandbox.declared import DeclaredSandbox, declared_sandbox
-from skillc.sandbox.policy import Limits
+from skillc.sandbox.policy import DeclaredSandbox, Limits, declared_sandbox
 
 QUESTION = "{question}"
 _LIMITS = Limits(time=600, memory=4 * 10**9, processes=256, disk=10**9, output=64 * 2**20)
