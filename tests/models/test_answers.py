@@ -13,8 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.language.commands import json_path
-from skillc.models.backends.command import UnsupportedContent, prompt_text, system_text, user_text
-from skillc.models.backends.command_answer import AnswerMissing, prepare, take
+from skillc.models.backends.command import (
+    AnswerMissing,
+    UnsupportedContent,
+    prepare_answer,
+    prompt_text,
+    system_text,
+    take_answer,
+    user_text,
+)
 from skillc.plan.schema import AnswerPlan
 
 NOWHERE = Path("/nowhere")
@@ -61,7 +68,7 @@ CLAUDE_STREAM = lines({"type": "system"}, {"type": "assistant", "message": {}}, 
     ],
 )
 def test_answers_of_known_agents_and_declared_places(answer: AnswerPlan, output: bytes) -> None:
-    assert take(answer, output, NOWHERE) == "billing"
+    assert take_answer(answer, output, NOWHERE) == "billing"
 
 
 @pytest.mark.parametrize(
@@ -79,18 +86,18 @@ def test_answers_of_known_agents_and_declared_places(answer: AnswerPlan, output:
 )
 def test_an_answer_that_is_not_there_is_missing(answer: AnswerPlan, output: bytes, said: str) -> None:
     with pytest.raises(AnswerMissing) as missing:
-        take(answer, output, NOWHERE)
+        take_answer(answer, output, NOWHERE)
     assert said in str(missing.value)
 
 
 @pytest.mark.parametrize("answer", [AnswerPlan(), json_at(".x"), AnswerPlan(kind="match", text="x")])
 def test_no_output_is_empty_whatever_was_declared(answer: AnswerPlan) -> None:
-    assert take(answer, b" \n", NOWHERE) == ""
+    assert take_answer(answer, b" \n", NOWHERE) == ""
 
 
 def test_what_is_no_text_in_json_is_given_as_json() -> None:
-    assert take(json_at(".x"), b'{"x": {"team": "b\\u00e9"}}', NOWHERE) == '{"team": "bé"}'
-    assert take(json_at(".x"), b'{"x": 7}', NOWHERE) == "7"
+    assert take_answer(json_at(".x"), b'{"x": {"team": "b\\u00e9"}}', NOWHERE) == '{"team": "bé"}'
+    assert take_answer(json_at(".x"), b'{"x": 7}', NOWHERE) == "7"
 
 
 @given(st.binary(max_size=200))
@@ -102,19 +109,19 @@ def test_whatever_is_printed_gives_a_text_or_is_missing(output: bytes) -> None:
         AnswerPlan(kind="match", text="a+"),
     ):
         with contextlib.suppress(AnswerMissing):
-            assert isinstance(take(answer, output, NOWHERE), str)
+            assert isinstance(take_answer(answer, output, NOWHERE), str)
 
 
 def test_a_file_counts_only_if_this_call_wrote_it(tmp_path: Path) -> None:
     answer = AnswerPlan(kind="file", text="last.txt")
     with pytest.raises(AnswerMissing, match="wrote no file"):
-        take(answer, b"ignored", tmp_path)
-    prepare(answer, tmp_path)
+        take_answer(answer, b"ignored", tmp_path)
+    prepare_answer(answer, tmp_path)
     (tmp_path / "last.txt").write_text(" one\n")
-    assert take(answer, b"", tmp_path) == "one"
-    prepare(answer, tmp_path)
+    assert take_answer(answer, b"", tmp_path) == "one"
+    prepare_answer(answer, tmp_path)
     with pytest.raises(AnswerMissing, match="from an earlier call"):
-        take(answer, b"", tmp_path)
+        take_answer(answer, b"", tmp_path)
     assert (tmp_path / "last.txt").read_text() == " one\n"
 
 
@@ -126,7 +133,7 @@ def test_a_file_elsewhere_is_none(tmp_path: Path) -> None:
     os.mkfifo(inside / "pipe")
     for name in ("link", "pipe", "."):
         with pytest.raises(AnswerMissing):
-            take(AnswerPlan(kind="file", text=name), b"", inside)
+            take_answer(AnswerPlan(kind="file", text=name), b"", inside)
 
 
 # ---- conversations --------------------------------------------------------------------------------

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import errno
 import json
+import os
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from skillc.errors import SkillcError
-from skillc.json_values import digest
+from skillc.json_values import as_text, digest
 from skillc.language.commands import COMMANDS
-from skillc.models.backends.command_answer import AnswerMissing, prepare, take
 from skillc.models.calls import well_formed
 from skillc.models.endpoint import Backend, Endpoint, Transport, key_of, secrets_of
 from skillc.models.failures import CallFailed, PermanentFailure, scrub
-from skillc.plan.schema import ExecPlan, ModelPlan
+from skillc.plan.schema import AnswerPlan, ExecPlan, ModelPlan
 from skillc.processes.command import MOST_OUTPUT, STDERR_KEPT, CommandResult, describe_status, run
 from skillc.redaction import Redactor
 
@@ -73,7 +74,11 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 class CommandTransport:
-    """Sends the attempts of a role to its command; raises `SkillcError` if it, its folder or a variable is missing."""
+    """Sends the attempts of a role to its command; raises `SkillcError` if it, its folder or a variable is missing.
+
+    Attributes:
+        endpoint: of the role.
+    """
 
     def __init__(self, model: ModelPlan, environ: Mapping[str, str], root: Path) -> None:
         if model.exec is None:
@@ -89,9 +94,11 @@ class CommandTransport:
         self._model = model
         self._exec: ExecPlan = model.exec
         self._root = root.resolve()
-        self._environment = _environment(model, environ)
-        endpoint = _endpoint(model, environ)
-        self._hide = Redactor(secrets_of(model, endpoint, environ))
+        # Neither the command's path nor its version, so that the same program is the same run on another machine.
+        identity = f"{COMMANDS}:{digest(model.exec)[:16]}"
+        self.endpoint = Endpoint(identity, None, key_of(model, environ, model.key_env), model.key_env)
+        self._environment = _environment(model, model.exec, environ)
+        self._hide = Redactor(secrets_of(model, self.endpoint, environ))
         self._folder = self._declared_folder()
         self._program = self._find_program()
 
@@ -153,7 +160,7 @@ class CommandTransport:
 
     async def _run(self, words: list[str], folder: Path, stdin: bytes | None, timeout: float) -> CommandResult:
         try:
-            prepare(self._exec.answer, folder)
+            prepare_answer(self._exec.answer, folder)
             return await run(words, folder=folder, environment=self._environment, stdin=stdin, timeout=timeout)
         except OSError as problem:
             what = f"the command `{self._exec.command[0]}` cannot be started: {problem.strerror}"
@@ -177,7 +184,7 @@ class CommandTransport:
             what = f"the command {describe_status(result.status)}{self._misplaced_file()}{output}"
             raise CommandFailed(self._scrub(what))
         try:
-            text = take(self._exec.answer, result.stdout, folder)
+            text = take_answer(self._exec.answer, result.stdout, folder)
         except AnswerMissing as problem:
             raise AnswerMissing(self._scrub(f"{problem}{output}")) from None
         if not text:
@@ -239,11 +246,8 @@ class _Inputs:
         return well_formed((user_text if "system" in self.plan.places else prompt_text)(self.messages))
 
 
-def _environment(model: ModelPlan, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of a command."""
-    assert model.exec is not None
-    key_of(model, environ, model.key_env)
-    declared = {*model.exec.environment, *([model.key_env] if model.key_env else [])}
+def _environment(model: ModelPlan, plan: ExecPlan, environ: Mapping[str, str]) -> dict[str, str]:
+    declared = {*plan.environment, *([model.key_env] if model.key_env else [])}
     for name in sorted(declared):
         if not environ.get(name):
             raise SkillcError(
@@ -259,17 +263,97 @@ def _end(output: bytes) -> str:
     return text.split(maxsplit=1)[-1] if len(output) >= STDERR_KEPT and text.strip() else text
 
 
+# ---- the answer in the output ----
+
+
+class AnswerMissing(ValueError):  # noqa: N818
+    """The output of a command has no answer in the declared place, so it is malformed."""
+
+
+def prepare_answer(answer: AnswerPlan, folder: Path) -> None:
+    """Date the answer's file of an earlier call to the epoch, so that it is not read as this call's."""
+    if answer.kind == "file" and (folder / answer.text).exists():
+        os.utime(folder / answer.text, ns=(0, 0))
+
+
+def take_answer(answer: AnswerPlan, output: bytes, folder: Path) -> str:
+    """Return the answer, stripped, or empty if the command printed nothing; raise `AnswerMissing` if it has none."""
+    if answer.kind == "file":
+        return _decode(_read_file(folder, answer.text), f"the file `{answer.text}`").strip()
+    text = _decode(output, "the output").strip()
+    return _READERS[answer.kind](answer, text).strip() if text else ""
+
+
+def _decode(raw: bytes, what: str) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as problem:
+        raise AnswerMissing(f"{what} is not UTF-8 at byte {problem.start}") from None
+
+
+def _json(answer: AnswerPlan, text: str) -> str:
+    """The value at the path in the output, or in the last line that has one there."""
+    for part in (text, *reversed(text.splitlines())):
+        try:
+            value = json.loads(part)
+            for step in answer.path:
+                value = value[step]
+        except (ValueError, RecursionError, KeyError, IndexError, TypeError):
+            continue
+        if value is not None:
+            return as_text(value)
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in answer.path)
+    raise AnswerMissing(f"no JSON in the output has a value at `{path}`")
+
+
+def _after(answer: AnswerPlan, text: str) -> str:
+    _, found, rest = text.rpartition(answer.text)
+    if not found:
+        raise AnswerMissing(f"the output does not contain `{answer.text}`")
+    return rest
+
+
+def _match(answer: AnswerPlan, text: str) -> str:
+    last = None
+    for last in re.finditer(answer.text, text):  # noqa: B007
+        pass
+    found = last and last[last.re.groups]
+    if found is None:
+        raise AnswerMissing(f"nothing in the output matches `{answer.text}`")
+    return str(found)
+
+
+_READERS: Mapping[str, Callable[[AnswerPlan, str], str]] = {
+    "stdout": lambda answer, text: text,
+    "json": _json,
+    "after": _after,
+    "match": _match,
+}
+
+
+def _read_file(folder: Path, name: str) -> bytes:
+    path = folder / name
+    try:
+        if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+            raise AnswerMissing(f"the command wrote no file `{name}` into its working folder")
+        stat = path.stat()
+        if stat.st_mtime_ns == 0:
+            raise AnswerMissing(f"the command did not write the file `{name}`; it is from an earlier call")
+        if stat.st_size > MOST_OUTPUT:
+            raise AnswerMissing(f"the file `{name}` is too large: {stat.st_size:,} bytes")
+        return path.read_bytes()
+    except OSError as problem:
+        raise AnswerMissing(f"the file `{name}` cannot be read: {problem.strerror}") from None
+
+
+# ---- the backend ----
+
+
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport] | None:
     if model.exec is None and model.provider != COMMANDS:
         return None
     transport = CommandTransport(model, environ, root)
-    return _endpoint(model, environ), transport
-
-
-def _endpoint(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
-    # Neither the command's path nor its version, so that the same program is the same run on another machine.
-    identity = f"{COMMANDS}:{digest(model.exec)[:16]}"
-    return Endpoint(identity, None, key_of(model, environ, model.key_env), model.key_env)
+    return transport.endpoint, transport
 
 
 COMMAND = Backend("command", _connect, users=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from skillc.json_values import digest
 from skillc.language.commands import fill_placeholders, placeholders
-from skillc.models.backends.command_answer import AnswerMissing, take
+from skillc.models.backends.command import AnswerMissing, take_answer
 from skillc.plan.schema import Plan
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch, argument
@@ -74,7 +74,7 @@ class CommandAgent(AgentRollout):
         reply = ""
         if not error and not result.status:
             try:
-                reply = take(self.settings.answer, result.stdout, job.workspace.folder)
+                reply = take_answer(self.settings.answer, result.stdout, job.workspace.folder)
             except AnswerMissing as problem:
                 raise Unreadable(str(problem)) from None
         return Report(
