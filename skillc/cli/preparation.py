@@ -143,7 +143,7 @@ def plan(program: Path, models: tuple[str, ...], settings: tuple[str, ...], offl
     from skillc.budget.render import as_json as to_json
     from skillc.budget.render import as_text
     from skillc.frontend import estimate, plan_file
-    from skillc.models.serving.interpreter import refused_seed
+    from skillc.models.serving.installed import refused_seed
 
     planned = plan_file(program, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     estimated = estimate(planned)

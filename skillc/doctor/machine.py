@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.models.serving.installed import ask_gpus
+
 _MIB = 1024**2
-_QUERY = ("--query-gpu=name,memory.total,memory.free", "--format=csv,noheader,nounits")
-_SECONDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +44,7 @@ def machine_here() -> Machine:
 
 def gpus() -> tuple[Gpu, ...]:
     """Return the GPUs that `nvidia-smi` lists; none without that command."""
-    command = shutil.which("nvidia-smi")
-    if command is None:
-        return ()
-    try:
-        done = subprocess.run([command, *_QUERY], capture_output=True, text=True, timeout=_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return ()
-    return read_gpus(done.stdout)
+    return read_gpus(ask_gpus("name,memory.total,memory.free"))
 
 
 def read_gpus(text: str) -> tuple[Gpu, ...]:

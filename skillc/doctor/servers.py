@@ -11,7 +11,7 @@ from skillc.doctor.machine import Gpu, Machine, Memory, free_disk, machine_here
 from skillc.doctor.report import Finding, Level
 from skillc.doctor.weights import ModelFiles, ModelShape, files_of, hub_cache, is_folder_name, is_offline, shape_of
 from skillc.errors import SkillcError
-from skillc.models.serving.interpreter import find_interpreter, refused_seed
+from skillc.models.serving.installed import find_interpreter, refused_seed
 from skillc.models.serving.options import Options, options_of
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.text import counted, in_bytes, listed

@@ -27,7 +27,7 @@ from skillc.models.pace import RetryPolicy
 from skillc.models.pacing import Pacing, Sleep
 from skillc.models.preflight import Preflight
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
-from skillc.models.serving.interpreter import check_seeds
+from skillc.models.serving.installed import refused_seed
 from skillc.plan.schema import Plan
 from skillc.redaction import NOTHING, Secret
 from skillc.store import RunStore
@@ -117,7 +117,9 @@ class Client:
         self.hide = next((role.hide for role in roles), NOTHING)
         self._sends = transport is None
         if self._sends:
-            check_seeds([role.plan for role in roles], root or Path())
+            refused = next(filter(None, (refused_seed(role.plan, root or Path()) for role in roles)), None)
+            if refused is not None:
+                raise refused
         self.servers = servers_of([role.endpoint for role in roles], [role.plan for role in roles], root or Path())
         if self._sends:
             self.roles = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from skillc.errors import SkillcError
-from skillc.models.serving import invariance
-from skillc.models.serving.invariance import INVARIANCE, capabilities, is_batch_invariant, unsupported
+from skillc.models.serving import installed
+from skillc.models.serving.installed import INVARIANCE, capabilities, is_batch_invariant, unsupported
 from skillc.models.serving.launch import environment, launch_of
 from skillc.plan.schema import ModelPlan
 from skillc.processes.interpreters import output_of
@@ -24,10 +24,10 @@ def machine(monkeypatch, tmp_path):
     def made(vllm="0.22.1 True", found=(9.0,), gpu=True):
         device = tmp_path / "nvidiactl"
         device.touch()
-        monkeypatch.setattr(invariance, "_GPU", device if gpu else tmp_path / "none")
-        monkeypatch.setattr(invariance, "find_interpreter", lambda *_: Path(sys.executable))
-        monkeypatch.setattr(invariance, "output_of", lambda python, code: vllm)
-        monkeypatch.setattr(invariance, "capabilities", lambda: found)
+        monkeypatch.setattr(installed, "_GPU", device if gpu else tmp_path / "none")
+        monkeypatch.setattr(installed, "find_interpreter", lambda *_: Path(sys.executable))
+        monkeypatch.setattr(installed, "output_of", lambda python, code: vllm)
+        monkeypatch.setattr(installed, "capabilities", lambda: found)
 
     monkeypatch.delenv(INVARIANCE, raising=False)
     made()
@@ -105,7 +105,7 @@ def test_the_package_is_examined_without_an_import(tmp_path, monkeypatch, text):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.23.0\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     output_of.cache_clear()
-    assert output_of(sys.executable, invariance._KNOWS) == f"0.23.0 {bool(text)}"
+    assert output_of(sys.executable, installed._KNOWS) == f"0.23.0 {bool(text)}"
     output_of.cache_clear()
 
 

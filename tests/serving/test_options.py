@@ -13,7 +13,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.models.client import Client
 from skillc.models.roles import resolve_roles
-from skillc.models.serving.interpreter import CPU_LOCK, find_interpreter
+from skillc.models.serving.installed import CPU_LOCK, find_interpreter
 from skillc.models.serving.launch import command, environment, launch_of
 from skillc.models.serving.options import options_of
 from skillc.plan.digest import run_parts

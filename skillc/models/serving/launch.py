@@ -14,7 +14,7 @@ from pathlib import Path
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.json_values import digest
-from skillc.models.serving.invariance import INVARIANCE, is_batch_invariant
+from skillc.models.serving.installed import INVARIANCE, is_batch_invariant
 from skillc.models.serving.options import Options, options_of
 from skillc.plan.digest import SERVED_ALIKE
 from skillc.plan.schema import ModelPlan

@@ -14,8 +14,7 @@ from typing import Literal
 from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.models.failures import PermanentFailure
-from skillc.models.serving.interpreter import find_interpreter
-from skillc.models.serving.invariance import COST
+from skillc.models.serving.installed import COST, find_interpreter
 from skillc.models.serving.launch import HOST, KEY_VARIABLE, Launch, command, environment
 from skillc.models.serving.probe import (
     Address,
