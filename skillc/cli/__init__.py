@@ -46,12 +46,9 @@ VERBS = {
 _MODULES = {
     "programs": ("check", "fmt"),
     "preparation": ("new", "plan", "doctor"),
-    "runs": ("compile", "tidy", "eval", "serve"),
+    "runs": ("compile", "tidy", "serve"),
+    "measuring": ("eval", "recheck", "noise", "judge", "audit"),
     "skills": ("install", "history", "diff", "breaking", "resolve"),
-    "audits": ("audit",),
-    "rechecks": ("recheck",),
-    "noise": ("noise",),
-    "judges": ("judge",),
     "cache": ("cache",),
     "pages": ("explain", "std", "completion", "lsp"),
 }

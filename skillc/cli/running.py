@@ -6,14 +6,13 @@ import os
 import secrets
 import signal
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from pydantic import JsonValue
@@ -24,16 +23,7 @@ from skillc.artifact_paths import OUTPUT
 from skillc.cli.arguments import ANY_VERDICT, RunOptions
 from skillc.cli.output import show_diagnostics
 from skillc.errors import SkillcError
-from skillc.evaluate.job import EvalJob
-from skillc.evaluate.judge_check.job import JudgeCheckJob
-from skillc.evaluate.judge_check.job import preview_lines as judge_check_preview
-from skillc.evaluate.judge_check.labels import write_sheet
-from skillc.evaluate.judge_check.run import JudgeCheck, answers_to_label, check_judges
-from skillc.evaluate.recheck.job import RecheckJob
-from skillc.evaluate.recheck.report import preview_lines as recheck_preview
-from skillc.evaluate.recheck.run import Recheck, recheck
-from skillc.evaluate.report import preview_lines
-from skillc.evaluate.run import Evaluation, evaluate
+from skillc.evaluate.measuring import Measured, MeasuringJob
 from skillc.frontend import Estimated, Planned, ProgramError, check_folders, estimate, plan_file
 from skillc.language.loop import SPENDING_CAPS
 from skillc.models.backends.registry import connect
@@ -41,9 +31,6 @@ from skillc.models.client import Client
 from skillc.models.roles import servers_of
 from skillc.models.serving.records import running_servers, stop_server
 from skillc.models.serving.server import Server
-from skillc.noise.job import NoiseJob
-from skillc.noise.report import preview_line
-from skillc.noise.run import NoiseFound, measure_noise
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.sanity import SanityResult, check_sanity, plan_for_sanity
 from skillc.pipeline.tidy import TidyResult, skill_to_tidy, tidy_job
@@ -55,8 +42,9 @@ from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts, display
 from skillc.run.stop import Stop
 from skillc.run.time_left import ExpectedCalls, expected_calls
-from skillc.text import counted
 
+J = TypeVar("J", bound=MeasuringJob)
+T = TypeVar("T")
 _POLL_SECONDS = 0.5
 _DROPPED = "the open decision is dropped, the best skill so far is written"
 _KEPT = "completed rollouts are kept; run the same command to resume"
@@ -131,50 +119,31 @@ def run_sanity(planned: Planned, estimated: Estimated, options: RunOptions) -> S
         return check_sanity(planned, estimated, progress, client, stop)
 
 
-def run_eval(planned: Planned, job: EvalJob, options: RunOptions) -> Evaluation:
-    """Print the upper bound of the cost, and score skills with progress on the console."""
-    with _open_measuring("eval", planned, job, preview_lines(job), options) as (progress, client, stop):
-        return evaluate(job, progress, client, stop)
+def plan_measured(program: Path, options: RunOptions, *, every_model: bool = True) -> Planned:
+    """Return the plan of a verb that measures skills and writes none, after showing what was found in its program."""
+    planned = plan_file(
+        program,
+        models=options.models,
+        settings=options.settings,
+        offline=options.offline,
+        runnable=True,
+        complete=False,
+        every_model=every_model,
+    )
+    if not options.quiet:
+        show_diagnostics(planned.diagnostics)
+    return planned
 
 
-def run_recheck(planned: Planned, job: RecheckJob, options: RunOptions) -> Recheck:
-    """Print the upper bound of the cost, and measure a compiled skill and its rules with progress on the console."""
-    with _open_measuring("recheck", planned, job, recheck_preview(job), options) as (progress, client, stop):
-        if options.fresh:
-            client.bind_store(None, f"recheck {time.time_ns()}")
-        return recheck(job, progress, client, stop)
-
-
-def run_judge_check(planned: Planned, job: JudgeCheckJob, options: RunOptions) -> JudgeCheck:
-    """Print the upper bound of the cost, and check judges with progress on the console."""
-    with _open_measuring("judge check", planned, job, judge_check_preview(job), options) as (progress, client, stop):
-        if options.fresh:
-            client.bind_store(None, secrets.token_hex(8))
-        return check_judges(job, progress, client, stop)
-
-
-def run_judge_sheet(planned: Planned, job: JudgeCheckJob, path: Path, options: RunOptions) -> str:
-    """Roll out with progress on the console and write the answers of the first judge for labels; return a line.
-
-    Raises:
-        SkillcError: the file exists or cannot be written, or there are no answers.
-    """
-    if path.exists():
-        raise SkillcError(f"`{path}` exists", hint="name another file: it may have labels")
-    with _open_measuring("judge check", planned, job, judge_check_preview(job), options) as (progress, client, stop):
-        asked, stopped = answers_to_label(job, progress, client, stop)
-    if stopped is not None:
-        raise SkillcError(f"the rollouts were stopped ({stopped})", hint="run the same command to resume")
-    first = asked[0]
-    count = write_sheet(path, first.judge, first.items, first.values, job.program.data.seed)
-    return f"{path}: {counted(count, 'answer')} to label, from the first row on; then use `--labels {path}`"
-
-
-@contextmanager
-def _open_measuring(
-    verb: str, planned: Planned, job: EvalJob | RecheckJob | JudgeCheckJob, preview: Sequence[str], options: RunOptions
-) -> Iterator[tuple[Progress, Client, Stop]]:
-    """Open the run of a verb that measures skills and writes none; print its notes and its preview first."""
+def run_measured(
+    verb: str,
+    planned: Planned,
+    job: J,
+    preview: Sequence[str],
+    options: RunOptions,
+    measure: Callable[[J, Progress, Client, Stop], T],
+) -> T:
+    """Print the notes and the preview of a measurement, and run it with progress on the console."""
     home, plan = planned.root / ".skillc", job.plan
     try:
         make_home(home)
@@ -184,29 +153,18 @@ def _open_measuring(
     facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
     run = _open_run(verb, plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
     with run as (progress, client, stop):
+        if options.fresh:
+            client.bind_store(None, secrets.token_hex(8))
         for note in job.notes:
             progress.note(note)
         for line in preview if not (options.quiet or options.json_lines) else ():
             status_console().print(Text(line), soft_wrap=True)
-        yield progress, client, stop
+        return measure(job, progress, client, stop)
 
 
-def run_noise(planned: Planned, job: NoiseJob, options: RunOptions) -> NoiseFound:
-    """Print the upper bound of the cost, and measure one skill several times with progress on the console."""
-    home, plan = planned.root / ".skillc", job.plan
-    try:
-        make_home(home)
-    except OSError as problem:
-        raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
-    check_folders(planned.checked, plan, planned.root)
-    facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
-    run = _open_run("noise", plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
-    with run as (progress, client, stop):
-        if options.fresh:
-            client.bind_store(None, secrets.token_hex(8))
-        if not (options.quiet or options.json_lines):
-            status_console().print(Text(preview_line(job)), soft_wrap=True)
-        return measure_noise(job, progress, client, stop)
+def exit_status_measured(found: Measured) -> int:
+    """Return the exit status of a measurement without a result of its own: complete, interrupted, or cut short."""
+    return 0 if found.stopped is None else 130 if found.stopped == "interrupted" else 3
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The verbs that call models: `compile`, `tidy`, `eval` and `serve`. What they share is in `running.py`."""
+"""The verbs that write a skill, `compile` and `tidy`, and `serve`. What they share is in `running.py`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from skillc.cli.arguments import (
     delivery_options,
     plan_options,
     progress_options,
-    setting_options,
 )
-from skillc.cli.output import print_json, print_result, show_diagnostics
+from skillc.cli.output import print_json, print_result
 from skillc.errors import SkillcError
 
 
@@ -122,70 +121,6 @@ def tidy(program: Path, skill: Path | None, **values: Any) -> int:
     if found.stopped == "interrupted":
         return 130
     return 0 if found.stopped == TIDIED else 3
-
-
-@click.command("eval", epilog="Example: skillc eval tickets.skill --skill other/SKILL.md --split test")
-@click.argument("program", type=ProgramPath())
-@click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
-@click.option(
-    "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
-)
-@click.option(
-    "--against",
-    metavar="SKILL",
-    help="The skill to compare the others with: none, initial, compiled, or a file. Default: initial.",
-)
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL",
-    help="A model to use as the target: a role of the program, provider/name, or role=provider/name. Repeatable.",
-)
-@click.option(
-    "--split",
-    type=click.Choice(("validation", "train", "test")),
-    default="validation",
-    show_default=True,
-    help="The examples; the lock counts each look at test.",
-)
-@click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
-@setting_options
-@progress_options
-def eval(  # noqa: A001 - the verb's name
-    program: Path,
-    skills: tuple[Path, ...],
-    without: tuple[str, ...],
-    against: str | None,
-    models: tuple[str, ...],
-    split: str,
-    samples: int | None,
-    **values: Any,
-) -> int:
-    """Score the skills of PROGRAM: no skill, the initial one, the compiled one, and each --skill FILE.
-
-    Each skill is compared with the one that --against names: paired by example, with an interval and a p-value. With
-    several --model all skills are scored under each of them. Replies of a compile or an earlier eval come from the
-    cache.
-
-    Exit status: 0 done, 2 an error, 3 stopped by the budget or because a model stayed out of reach, 130 interrupted
-    (run the same command to resume).
-    """
-    from skillc.cli.running import run_eval
-    from skillc.evaluate.job import EvalOptions, prepare_eval
-    from skillc.evaluate.report import eval_json, eval_table
-    from skillc.frontend import plan_file
-
-    options = RunOptions(**values)
-    planned = plan_file(program, settings=options.settings, offline=options.offline, runnable=True, complete=False)
-    if not options.quiet:
-        show_diagnostics(planned.diagnostics)
-    asked = EvalOptions(split, models, skills, without, samples, options.offline, against)  # type: ignore[arg-type]  # click has checked it
-    found = run_eval(planned, prepare_eval(planned, asked), options)
-    print_result(lambda: eval_json(found), lambda: eval_table(found), options, soft_wrap=False)
-    if found.stopped is None:
-        return 0
-    return 130 if found.stopped == "interrupted" else 3
 
 
 @click.command(epilog="Example: skillc serve tickets.skill")

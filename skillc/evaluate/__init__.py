@@ -1,6 +1,7 @@
 """Skills and models side by side on one split: `skillc eval`; `recheck` for one skill rule by rule, `judge_check` for
 the judges of a program.
 
-`job.py` resolves models, data and the spend bound before anything is sent; `skills.py` reads the compared skills and
-counts looks at the test split. `run.py` measures and scores, `report.py` prints.
+`skills.py` reads the compared skills and counts looks at the test split. `measuring.py` and `reporting.py` are what all
+measurements share, `skillc noise` too: models, examples and the spend bound, retries and the end; figures and lines of
+reports. `run.py` resolves, measures and scores an evaluation, `report.py` prints it.
 """

@@ -10,14 +10,22 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.evaluate.job import EvalJob
-from skillc.evaluate.run import Evaluation, Gain, ModelScores, Score
+from skillc.evaluate.reporting import (
+    bare_table,
+    bound_line,
+    ending_json,
+    ending_lines,
+    interval,
+    p_value,
+    percent_range,
+    why_stopped,
+)
+from skillc.evaluate.run import EvalJob, Evaluation, Gain, ModelScores, Score
 from skillc.evaluate.skills import unknown_looks
-from skillc.gates import units
 from skillc.gates.units import format_quantity
 from skillc.json_values import rounded
 from skillc.outcomes import Mean
-from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points, spent_line, spent_lines
+from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points
 from skillc.plan.schema import MetricPlan
 from skillc.text import counted
 
@@ -38,11 +46,7 @@ def eval_json(found: Evaluation) -> dict[str, JsonValue]:
         "compiled_with": None if made_with is None else made_with.model_dump(mode="json"),
         "models": [_model(model, job.split) for model in found.models],
         "baselines": {name: rounded(mean) for name, mean in found.baselines.items()},
-        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
-        "spent": found.spent,
-        "served": [served.to_json() for served in found.served],
-        "stopped": found.stopped,
-        "lost": None if found.lost is None else found.lost.message,
+        **ending_json(found),
         "notes": list[JsonValue](job.notes),
     }
 
@@ -67,7 +71,7 @@ def _skill(score: Score) -> JsonValue:
         "file": None if score.arm.file is None else str(score.arm.file),
         "mean": rounded(score.goal.value),
         "n": score.goal.n,
-        "interval": _interval(score.interval),
+        "interval": interval(score.interval),
         "unmeasured": dict(score.unmeasured),
         "not_run": score.not_run,
         "metrics": {name: {"mean": rounded(mean.value), "n": mean.n} for name, mean in score.metrics.items()},
@@ -81,12 +85,12 @@ def _pair(gain: Gain) -> JsonValue:
     return {
         "skill": gain.arm.name,
         "gain": rounded(verdict.gain),
-        "interval": _interval(verdict.interval),
+        "interval": interval(verdict.interval),
         "level": rounded(1 - verdict.alpha),
         "p": rounded(verdict.p),
         "n": verdict.n,
         "groups": verdict.groups,
-        "smallest_detectable": rounded(verdict.detectable),
+        "smallest_detectable": None if verdict.detectable is None else round(verdict.detectable, 6),
         "look": gain.look or None,
         "verdict": verdict.verdict if gain.look else None,
         "reason": verdict.reason,
@@ -98,14 +102,10 @@ def _unjudged_pair(gain: Gain, split: str) -> JsonValue:
     verdict, is_test = gain.verdict, split == "test"
     return {
         "gain": rounded(verdict.gain),
-        "interval": None if is_test else _interval(verdict.interval),
+        "interval": None if is_test else interval(verdict.interval),
         "p": None if is_test else rounded(verdict.p),
         "n": verdict.n,
     }
-
-
-def _interval(ends: tuple[Fraction, Fraction] | None) -> JsonValue:
-    return None if ends is None else [rounded(end) for end in ends]
 
 
 _HINTS = {
@@ -118,7 +118,6 @@ _HINTS = {
 
 def preview_lines(job: EvalJob) -> list[str]:
     """Return the lines to print before anything is sent: the bound, and the new looks."""
-    most, about = job.bound.most, job.bound.estimate
     samples = job.plan.optimize.samples
     parts = [
         counted(len(job.examples), f"{job.split} example"),
@@ -126,12 +125,7 @@ def preview_lines(job: EvalJob) -> list[str]:
         counted(len(job.models), "model"),
         *([counted(samples, "sample")] if samples > 1 else []),
     ]
-    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
-    lines = [
-        f"{' x '.join(parts)}: at most {counted(most.calls, 'call')}, "
-        f"{units.tokens(most.tokens)} tokens, {units.dollars(most.cost)} "
-        f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
-    ]
+    lines = [bound_line(parts, job)]
     if job.looks:
         known = job.arms.lock.looks if job.arms.lock else ()
         new = unknown_looks(known, list(job.looks.values()))
@@ -154,8 +148,11 @@ def eval_table(found: Evaluation) -> RenderableType:
         parts += [Text(), _below(found)]
     else:
         line = Text("test      ").append("incomplete", style="yellow")
-        parts.append(line.append(f": {_why(found)} before every example was tried: no scores, and no look is counted"))
-    return Group(*parts, _facts(found))
+        parts.append(
+            line.append(f": {why_stopped(found)} before every example was tried: no scores, and no look is counted")
+        )
+    facts = ending_lines(found, judge_lines(job.plan, found.spent))
+    return Group(*parts, Text("\n".join(facts)))
 
 
 def _head(found: Evaluation) -> Text:
@@ -179,7 +176,7 @@ def _scores(found: Evaluation) -> Table:
     def cells(model: ModelScores, score: Score) -> tuple[str, ...]:
         gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
         is_reference = reference is not None and score.arm.name == reference.name
-        return percent(score.goal.value), _range(score), *_gain(gain, is_reference=is_reference)
+        return percent(score.goal.value), percent_range(score.interval), *_gain(gain, is_reference=is_reference)
 
     _add_scores(rows, found, cells, mark=" *")
     for name, mean in found.baselines.items():
@@ -197,7 +194,7 @@ def _metrics(found: Evaluation, others: list[MetricPlan]) -> Table:
 
 
 def _table(title: str) -> Table:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows = bare_table()
     rows.add_column(title, overflow="fold", min_width=14)
     return rows
 
@@ -214,23 +211,12 @@ def _add_scores(
             rows.add_row(Text(("  " if several else "") + score.arm.label), *cells(model, score))
 
 
-def _range(score: Score) -> str:
-    if score.interval is None or score.goal.value is None:
-        return "–"
-    low, high = (f"{float(end) * 100:.1f}" for end in score.interval)
-    return f"{low} – {high}"
-
-
 def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
     if gain is None:
         return "", "(reference)" if is_reference else "", ""
     verdict = gain.verdict
     interval = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
-    return "–" if verdict.gain is None else points(verdict.gain), interval, _p(verdict.p)
-
-
-def _p(p: Fraction | None) -> str:
-    return "–" if p is None else f"{float(p):.4f}" if p >= Fraction(1, 10_000) else "<0.0001"
+    return "–" if verdict.gain is None else points(verdict.gain), interval, p_value(verdict.p)
 
 
 def _value(mean: Mean, metric: MetricPlan) -> str:
@@ -302,7 +288,7 @@ def _over_none(found: Evaluation) -> list[str]:
             line += "; not tested, because that is no look: `--against none` tests it"
         elif verdict.interval is not None:
             low, high = verdict.interval
-            line += f" (95 % interval {points(low)} to {points(high)}, p {_p(verdict.p)})"
+            line += f" (95 % interval {points(low)} to {points(high)}, p {p_value(verdict.p)})"
         lines.append(line)
     return lines
 
@@ -333,24 +319,3 @@ def _missing(found: Evaluation) -> list[str]:
             if score.not_run:
                 lines.append(f"{where}: {counted(score.not_run, 'example')} not reached, {score.goal.n} measured")
     return lines
-
-
-def _facts(found: Evaluation) -> Text:
-    lines = [*spent_lines(found.spent), *judge_lines(found.job.plan, found.spent)]
-    paid = spent_line(found.spent, "paid")
-    if paid != spent_line(found.spent):
-        lines.append(f"paid      {paid}; the rest came from the cache")
-    lines += [f"served    {served.line}" for served in found.served]
-    if found.lost is not None:
-        lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
-    elif found.stopped is not None:
-        cap = found.stopped not in ("interrupted", "time")
-        larger = f" with a larger `{found.stopped}`" if cap else ""
-        lines.append(f"stopped   {_why(found)}; the same command{larger} resumes, with all replies so far")
-    return Text("\n".join(lines))
-
-
-def _why(found: Evaluation) -> str:
-    if found.stopped == "interrupted":
-        return "interrupted"
-    return f"the budget's cap on `{found.stopped}` was reached"

@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import TypeAlias
 
-from pydantic import JsonValue
-
-from skillc.evaluate.job import EvalJob, is_same, labels_of
-from skillc.evaluate.skills import NONE, SkillArm, count_looks
+from skillc.artifact_paths import ArtifactPaths
+from skillc.data.dataset import Dataset, load_data
+from skillc.data.split import Side, split_digest
+from skillc.errors import SkillcError
+from skillc.evaluate.measuring import (
+    Measured,
+    MeasuringJob,
+    as_target,
+    bound_of,
+    check_caps,
+    check_places,
+    chosen_models,
+    ending,
+    examples_of,
+    failures_of,
+    is_same,
+    labels_of,
+    plan_with,
+    preflight_calls,
+    until_stopped,
+    with_retries,
+)
+from skillc.evaluate.skills import NONE, SkillArm, SkillArms, arms_of, check_test, count_looks, own_paths
+from skillc.frontend import Planned
 from skillc.metrics.baselines import baseline_means
 from skillc.metrics.meter import Meter
+from skillc.models.backends.function import FUNCTION
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, EndpointUnreachable
+from skillc.models.endpoint import Endpoint
 from skillc.models.ledger import Tally
-from skillc.models.serving.records import ServerSummary
-from skillc.optimize.final import RETRIES, ComparisonArm, measure_side_by_side, paired_scores, unmeasured_examples
-from skillc.optimize.gate.decide import DOWN
-from skillc.optimize.host import Observer, stop_reason
+from skillc.optimize.final import ComparisonArm, measure_side_by_side, paired_scores, unmeasured_examples
+from skillc.optimize.host import Observer
 from skillc.optimize.rollouts import failure_kind
 from skillc.outcomes import MICRO, Example, Mean, measured_mean
-from skillc.plan.lock import ModelLock
+from skillc.plan.digest import run_id
+from skillc.plan.lock import LookLock, ModelLock
 from skillc.plan.models import TARGET
-from skillc.plan.schema import ModelPlan
-from skillc.run.session import Session
+from skillc.plan.schema import ModelPlan, Plan
+from skillc.run.session import Session, parts_of_run
 from skillc.run.stop import Stop
 from skillc.stats.power import mean_interval
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
@@ -36,6 +58,127 @@ from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 _DONE, _NOT_RUN = "measured", "not run"
 # The arms of one model, by name.
 _Columns: TypeAlias = dict[str, ComparisonArm]
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """The user's options.
+
+    Attributes:
+        models: `role`, `provider/name` or `role=provider/name`; empty for the program's target.
+        skills: files, in addition to the program's skills.
+        without: names of the program's skills to leave out.
+        samples: rollouts per example; None for the program's.
+        against: the reference: `none`, `initial`, `compiled` or a file; None for the initial skill.
+    """
+
+    split: Side = "validation"
+    models: tuple[str, ...] = ()
+    skills: tuple[Path, ...] = ()
+    without: tuple[str, ...] = ()
+    samples: int | None = None
+    offline: bool = False
+    against: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalJob(MeasuringJob):
+    """A resolved evaluation, with nothing sent.
+
+    Attributes:
+        paths: of the compiled skill and its lock.
+        looks: at the test split by role and arm, one per tested pair; empty on another split.
+    """
+
+    paths: ArtifactPaths
+    models: tuple[ModelPlan, ...]
+    arms: SkillArms
+    looks: Mapping[tuple[str, str], LookLock]
+
+
+def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
+    """Resolve models, skills and data, and bound the cost.
+
+    Raises:
+        SkillcError: an option, file or model cannot be used, or the caps cannot pay for the evaluation.
+    """
+    program, root = planned.plan, planned.root
+    models = chosen_models(program, options.models, offline=options.offline)
+    check_places(program, models, root)
+    plan = plan_with(program, models, samples=options.samples)
+    paths = own_paths(planned)
+    arms = arms_of(plan, paths, options.skills, options.without, options.against, root)
+    dataset = load_data(plan, root)
+    examples = examples_of(dataset, options.split)
+    if options.split == "test":
+        check_test(arms, dataset, paths)
+    bound = bound_of(plan, models, arms.each, len(examples) * plan.optimize.samples, dataset, root)
+    check_caps(plan, bound)
+    sampled = program.model_copy(update={"optimize": plan.optimize})
+    return EvalJob(
+        program=program,
+        plan=plan,
+        root=root,
+        split=options.split,
+        dataset=dataset,
+        examples=examples,
+        bound=bound,
+        preflight_calls=preflight_calls(plan),
+        notes=(*arms.notes, *dataset.warnings, *_notes(options, models)),
+        paths=paths,
+        models=models,
+        arms=arms,
+        looks=_looks(sampled, root, dataset, models, arms) if options.split == "test" else {},
+    )
+
+
+def _notes(options: EvalOptions, models: Sequence[ModelPlan]) -> list[str]:
+    notes = []
+    asked = len(set(options.models))
+    if options.offline and asked > len(models):
+        notes.append(f"`--offline` replaces every model by the rulebook: of {asked} models {len(models)} is left")
+    fixed = [model.model for model in models if model.parameters.get("temperature") == 0]
+    if (options.samples or 1) > 1 and fixed:
+        notes.append(f"`{fixed[0]}` has temperature 0: its {options.samples} samples will be nearly the same")
+    return notes
+
+
+def _looks(
+    program: Plan, root: Path, dataset: Dataset, models: Sequence[ModelPlan], arms: SkillArms
+) -> dict[tuple[str, str], LookLock]:
+    """Return one look for each pair, in the order of the verdicts: skills first, then no skill."""
+    reference, test = arms.reference, split_digest(dataset.test)
+    if reference is None:
+        return {}
+    return {
+        (model.role, arm.name): LookLock(
+            run=compile_run(as_target(program, model), root, dataset),
+            initial=reference.digest,
+            best=arm.digest,
+            test=test,
+        )
+        for model in models
+        for arm in sorted(arms.each, key=lambda arm: arm.skill is None)
+        if arm.digest != reference.digest
+    }
+
+
+def compile_run(plan: Plan, root: Path, dataset: Dataset) -> str:
+    """Return the id of the run that compiles this plan: a pair that it tested is the same look."""
+    return run_id(parts_of_run(plan, root, dataset, _own_endpoints(plan, root)))
+
+
+def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
+    """Return the endpoints of models that are Python functions; other models may lack their key."""
+    found = {}
+    for role, model in plan.models.items():
+        try:
+            own = FUNCTION.connect(model, os.environ, root)
+        except SkillcError:
+            continue
+        if own is not None:
+            found[role] = own[0]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,27 +251,20 @@ class ModelScores:
     over_none: Gain | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation(Measured):
     """The result of an evaluation.
 
     Attributes:
         models: scores by model; empty if the test split was not measured completely.
         baselines: mean goal of simple classifiers, by name.
-        stopped: why it ended early: `interrupted`, `time`, a cap's name, or `down` for an unreachable model.
         made_with: the model that the compiled skill was made with; None if no compiled skill is scored.
-        served: reports of the servers that skillc ran.
-        lost: the error of a model that became unreachable.
     """
 
     job: EvalJob
     models: tuple[ModelScores, ...]
     baselines: dict[str, Fraction]
-    stopped: str | None
     made_with: ModelLock | None
-    spent: dict[str, JsonValue]
-    served: tuple[ServerSummary, ...]
-    lost: EndpointUnreachable | None = None
 
 
 def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluation:
@@ -143,43 +279,30 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
         rollouts = session.rollouts(meter, model.role)
         table[model.role] = {arm.name: ComparisonArm(rollouts, arm.skill, arm.name) for arm in job.arms.each}
     columns = [each for row in table.values() for each in row.values()]
-    whole, stopped = asyncio.run(_measured(job, columns, session))
+    stopped = asyncio.run(_measure(job, columns, session))
+    not_tried = failures_of(columns, job.examples, range(job.plan.optimize.samples))[1]
     return Evaluation(
         job=job,
-        models=_model_scores(job, table, client) if whole or job.split != "test" else (),
+        models=_model_scores(job, table, client) if not not_tried or job.split != "test" else (),
         baselines=baseline_means(job.plan, job.dataset, job.examples, meter) if job.split != "train" else {},
-        stopped=stopped,
         made_with=_made_with(job),
-        spent=client.ledger.snapshot(),
-        served=client.servers.summaries(),
-        lost=client.lost,
+        **ending(client, stopped),
     )
 
 
-async def _measured(job: EvalJob, arms: Sequence[ComparisonArm], session: Session) -> tuple[bool, str | None]:
-    """Measure side by side; return whether every example was tried in every arm, and why it ended early."""
-    stop, watch = session.stop, session.watch
-    samples, todo, whole = job.plan.optimize.samples, list(job.examples), False
+async def _measure(job: EvalJob, arms: Sequence[ComparisonArm], session: Session) -> str | None:
+    """Measure side by side; return why it ended early."""
+    samples, goal = job.plan.optimize.samples, job.plan.goal.name
+    work = with_retries(
+        session,
+        job.examples,
+        lambda todo, _: measure_side_by_side(arms, todo, samples=samples),
+        lambda example: bool(unmeasured_examples(arms, [example], goal, samples=samples)),
+        names=(job.split, "failed examples, again"),
+        each=len(arms) * samples,
+    )
     async with session.connected():
-        try:
-            with stop.cuts(clock=True):
-                for attempt in range(1 + RETRIES):
-                    if stop.reason is not None:
-                        return whole, stop.reason
-                    name = job.split if attempt == 0 else "failed examples, again"
-                    watch.stage(name, len(todo) * len(arms) * samples)
-                    await measure_side_by_side(arms, todo, samples=samples)
-                    whole = True
-                    todo = unmeasured_examples(arms, todo, job.plan.goal.name, samples=samples)
-                    if not todo:
-                        break
-        except BudgetReached as cap:
-            return whole, cap.cap
-        except EndpointUnreachable:
-            return whole, DOWN
-        except asyncio.CancelledError:
-            return whole, stop_reason(watch)
-    return whole, None
+        return await until_stopped(session, work)
 
 
 def _made_with(job: EvalJob) -> ModelLock | None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+from skillc.artifacts.owner import check_owner
 from skillc.conflict import refuse_unmerged
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused
 from skillc.document.folder import read_skill
 from skillc.document.skill import Document, digest, for_target
 from skillc.errors import SkillcError
+from skillc.frontend import Planned
 from skillc.plan.initial import initial_skill
 from skillc.plan.lock import Lock, LookLock, add_look, has_digest, read_lock, write_lock
 from skillc.plan.schema import Plan
@@ -72,6 +74,29 @@ class SkillArms:
     def named(self, name: str) -> SkillArm | None:
         """Return the arm with a name, or None."""
         return next((arm for arm in self.each if arm.name == name), None)
+
+
+def own_paths(planned: Planned) -> ArtifactPaths:
+    """Return the paths of a program's compiled skill, whether it exists or not.
+
+    Raises:
+        SkillcError: they belong to another program.
+    """
+    paths = ArtifactPaths.beside(planned.root, planned.plan.skill.artifact)
+    check_owner(planned.path, paths, read_lock(paths.lock) if paths.lock.exists() else None)
+    return paths
+
+
+def one_arm(planned: Planned, file: Path | None) -> SkillArm:
+    """Return the skill of a file, else the compiled one or, before the first compile, the initial one.
+
+    Raises:
+        SkillcError: the skill cannot be read, or belongs to another program.
+    """
+    if file is not None:
+        return _from_file(planned.plan, file)
+    arms = arms_of(planned.plan, own_paths(planned), (), (), root=planned.root)
+    return next(arm for arm in reversed(arms.each) if arm.skill is not None)
 
 
 def arms_of(

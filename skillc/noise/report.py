@@ -10,14 +10,13 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.gates import units
+from skillc.evaluate.reporting import bare_table, bound_line, ending_json, ending_lines, interval, percent_range
 from skillc.json_values import rounded
-from skillc.noise.job import NoiseJob
-from skillc.noise.run import NoiseAt, NoiseFound
+from skillc.noise.run import NoiseAt, NoiseFound, NoiseJob
 from skillc.optimize.gate.null import NullGates
 from skillc.optimize.null_arm import MOST_ACCEPTED, amount, stricter_gates
-from skillc.pipeline.report import percent, points, spent_line, spent_lines
-from skillc.stats.noise import Difference, Noise, margin
+from skillc.pipeline.report import percent, points
+from skillc.stats.noise import Difference, margin
 from skillc.text import counted
 
 # A drift is reported at this level.
@@ -40,11 +39,7 @@ def noise_json(found: NoiseFound) -> dict[str, JsonValue]:
         "concurrency": [_at(each) for each in found.at],
         "between": [_between(first, other, each) for first, other, each in found.between],
         "margin": None if floor is None else rounded(floor),
-        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
-        "spent": found.spent,
-        "served": [served.to_json() for served in found.served],
-        "stopped": found.stopped,
-        "lost": None if found.lost is None else found.lost.message,
+        **ending_json(found),
     }
 
 
@@ -56,11 +51,11 @@ def _at(found: NoiseAt) -> JsonValue:
         "groups": noise.groups,
         "changed": noise.changed,
         "flips": rounded(noise.flips),
-        "flips_interval": _interval(noise.flips_interval),
+        "flips_interval": interval(noise.flips_interval),
         "loss": rounded(noise.loss),
         "means": [rounded(mean) for mean in noise.means],
         "deviation": rounded(noise.deviation),
-        "deviation_interval": _interval(noise.deviation_interval),
+        "deviation_interval": interval(noise.deviation_interval),
         "largest_difference": rounded(noise.largest),
         "drift_p": rounded(noise.drift),
         "gates": _gates(found.gates),
@@ -78,14 +73,10 @@ def _between(first: int, other: int, found: Difference) -> JsonValue:
         "concurrency": [first, other],
         "examples": found.examples,
         "flips": rounded(found.flips),
-        "flips_interval": _interval(found.flips_interval),
+        "flips_interval": interval(found.flips_interval),
         "difference": rounded(found.mean),
-        "difference_interval": _interval(found.mean_interval),
+        "difference_interval": interval(found.mean_interval),
     }
-
-
-def _interval(ends: tuple[Fraction, Fraction] | tuple[float, float] | None) -> JsonValue:
-    return None if ends is None else [rounded(end) for end in ends]
 
 
 def floor_of(found: NoiseFound) -> float | None:
@@ -104,17 +95,12 @@ def floor_of(found: NoiseFound) -> float | None:
 
 def preview_line(job: NoiseJob) -> str:
     """Return the line to print before anything is sent."""
-    most, about = job.bound.most, job.bound.estimate
     parts = [
         counted(len(job.examples), f"{job.split} example"),
         counted(job.repeats, "repeat"),
         counted(len(job.concurrency), "concurrency", "concurrencies"),
     ]
-    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
-    return (
-        f"{' x '.join(parts)}: at most {counted(most.calls, 'call')}, {units.tokens(most.tokens)} tokens, "
-        f"{units.dollars(most.cost)} (about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
-    )
+    return bound_line(parts, job)
 
 
 def noise_table(found: NoiseFound) -> RenderableType:
@@ -123,11 +109,11 @@ def noise_table(found: NoiseFound) -> RenderableType:
     model = job.plan.models["target"].model
     head = f"{job.split}: {counted(len(job.examples), 'example')}, {counted(job.repeats, 'repeat')} each"
     lines = [Text(), Text(f"{head}, {job.arm.label}, {model}", style="bold"), Text()]
-    return Group(*lines, _rows(found), Text(), *map(Text, _below(found)), _facts(found))
+    return Group(*lines, _rows(found), Text(), *map(Text, _below(found)), Text("\n".join(ending_lines(found))))
 
 
 def _rows(found: NoiseFound) -> Table:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows = bare_table()
     for name in ("at once", found.job.plan.goal.name, "flips", "95 %", "changed", "deviation", "largest"):
         rows.add_column(name, justify="right", no_wrap=True)
     for each in found.at:
@@ -137,19 +123,12 @@ def _rows(found: NoiseFound) -> Table:
             str(each.concurrency),
             percent(mean),
             percent(noise.flips),
-            _range(noise),
+            percent_range(noise.flips_interval),
             f"{noise.changed} of {noise.examples}",
             "–" if noise.deviation is None else f"{noise.deviation * 100:.2f}",
             "–" if noise.largest is None else f"{float(noise.largest) * 100:.2f}",
         )
     return rows
-
-
-def _range(noise: Noise) -> str:
-    if noise.flips_interval is None:
-        return "–"
-    low, high = (f"{float(end) * 100:.1f}" for end in noise.flips_interval)
-    return f"{low} – {high}"
 
 
 def _below(found: NoiseFound) -> list[str]:
@@ -231,19 +210,3 @@ def _missing(found: NoiseFound) -> list[str]:
         if each.not_run:
             lines.append(f"missing   {each.concurrency} at once: {counted(each.not_run, 'rollout')} not reached")
     return lines
-
-
-def _facts(found: NoiseFound) -> Text:
-    lines = spent_lines(found.spent)
-    paid = spent_line(found.spent, "paid")
-    if paid != spent_line(found.spent):
-        lines.append(f"paid      {paid}; the rest came from the cache")
-    lines += [f"served    {served.line}" for served in found.served]
-    if found.lost is not None:
-        lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
-    elif found.stopped == "interrupted":
-        lines.append("stopped   interrupted; the same command resumes, with all replies so far")
-    elif found.stopped is not None:
-        larger = f" with a larger `{found.stopped}`" if found.stopped != "time" else ""
-        lines.append(f"stopped   the budget's cap on `{found.stopped}` was reached; the same command{larger} resumes")
-    return Text("\n".join(lines))

@@ -6,28 +6,116 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from pydantic import JsonValue
-
+from skillc.data.dataset import load_data
+from skillc.data.split import Side
 from skillc.errors import SkillcError
+from skillc.evaluate.measuring import (
+    Measured,
+    MeasuringJob,
+    bound_of,
+    check_caps,
+    ending,
+    failures_of,
+    plan_with,
+    preflight_calls,
+    spread_examples,
+    until_stopped,
+    with_retries,
+)
+from skillc.evaluate.skills import SkillArm, one_arm
+from skillc.frontend import Planned
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.models.serving.records import ServerSummary
-from skillc.noise.job import NoiseJob
-from skillc.optimize.final import RETRIES
-from skillc.optimize.gate.decide import DOWN
+from skillc.models.failures import EndpointUnreachable
+from skillc.optimize.final import ComparisonArm
 from skillc.optimize.gate.null import NullGates, accepts_itself
-from skillc.optimize.host import Observer, stop_reason
-from skillc.optimize.rollouts import Rollouts, failure_kind
+from skillc.optimize.host import Observer
+from skillc.optimize.rollouts import Rollouts
+from skillc.plan.models import TARGET
+from skillc.plan.schema import Plan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.noise import Difference, Noise, Repeats, difference_of, noise_of
 
+CONCURRENCY = (1, 16)
+_LEAST_REPEATS = 3
 STAGE = "noise"
 # Samples of other verbs are below; each repeat at each concurrency has its own, which no cache answers for another.
 _FIRST_SAMPLE = 10_000_000
 _REPEATS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseOptions:
+    """The user's options.
+
+    Attributes:
+        repeats: rollouts of each example at each concurrency; None for 3, or twice the program's `samples` if more.
+        concurrency: rollouts in flight, one measurement each.
+        examples: how many of the split; None for all.
+        skill: a file; None for the compiled skill or, before the first compile, the initial one.
+    """
+
+    split: Side = "validation"
+    repeats: int | None = None
+    concurrency: tuple[int, ...] = CONCURRENCY
+    examples: int | None = None
+    skill: Path | None = None
+    offline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseJob(MeasuringJob):
+    """A resolved measurement, with nothing sent; `plan` takes one sample per rollout."""
+
+    arm: SkillArm
+    repeats: int
+    concurrency: tuple[int, ...]
+
+
+def prepare_noise(planned: Planned, options: NoiseOptions) -> NoiseJob:
+    """Resolve skill and data, and bound the cost.
+
+    Raises:
+        SkillcError: an option, a file or the model cannot be used, or the caps cannot pay for the measurement.
+    """
+    program, root = planned.plan, planned.root
+    concurrency = tuple(dict.fromkeys(options.concurrency))
+    _check_concurrency(program, concurrency)
+    target = program.models[TARGET]
+    plan = plan_with(program, [target], samples=1)
+    dataset = load_data(program, root)
+    examples = spread_examples(dataset, options.split, options.examples)
+    repeats = options.repeats or max(_LEAST_REPEATS, 2 * program.optimize.samples)
+    arm = one_arm(planned, options.skill)
+    bound = bound_of(plan, [target], [arm], len(examples) * repeats * len(concurrency), dataset, root)
+    check_caps(plan, bound, what="this measurement", fewer="fewer `--examples` or `--repeats`")
+    return NoiseJob(
+        program=program,
+        plan=plan,
+        root=root,
+        split=options.split,
+        dataset=dataset,
+        examples=examples,
+        bound=bound,
+        preflight_calls=preflight_calls(plan),
+        arm=arm,
+        repeats=repeats,
+        concurrency=concurrency,
+    )
+
+
+def _check_concurrency(plan: Plan, concurrency: Sequence[int]) -> None:
+    """Refuse a concurrency that the target's own limit never reaches."""
+    most = plan.models[TARGET].pacing.concurrency
+    too_much = next((each for each in concurrency if most is not None and each > most), None)
+    if too_much is not None:
+        raise SkillcError(
+            f"model `{TARGET}` declares `concurrency = {most}`, so {too_much} rollouts are never in flight at once",
+            hint=f"raise it, or use `--concurrency {most}`",
+        )
 
 
 class _NoReserve:
@@ -58,24 +146,18 @@ class NoiseAt:
     not_run: int
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseFound:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseFound(Measured):
     """The result of a measurement.
 
     Attributes:
         at: by concurrency, in the order of the options.
         between: the first concurrency against each other one.
-        stopped: why it ended early: `interrupted`, `time`, a cap's name, or `down` for an unreachable model.
-        lost: the error of a model that became unreachable.
     """
 
     job: NoiseJob
     at: tuple[NoiseAt, ...]
     between: tuple[tuple[int, int, Difference], ...]
-    stopped: str | None
-    spent: dict[str, JsonValue]
-    served: tuple[ServerSummary, ...]
-    lost: EndpointUnreachable | None = None
 
 
 def sample_of(concurrency: int, repeat: int) -> int:
@@ -91,7 +173,7 @@ def measure_noise(job: NoiseJob, observer: Observer, client: Client, stop: Stop 
     """
     session, meter = Session(job.plan, client, observer, stop), Meter(job.plan, job.root, job.dataset.places)
     runs = {each: session.rollouts(meter, most=each) for each in job.concurrency}
-    stopped = asyncio.run(_measured(job, runs, session))
+    stopped = asyncio.run(_measure(job, runs, session))
     rows = {each: _rows(job, each, runs[each]) for each in job.concurrency}
     found = tuple(_noise_at(job, each, runs[each], rows[each], session) for each in job.concurrency)
     if not any(each.noise.examples for each in found):
@@ -102,10 +184,7 @@ def measure_noise(job: NoiseJob, observer: Observer, client: Client, stop: Stop 
         job=job,
         at=found,
         between=tuple((first, c, difference_of(rows[first], rows[c], low=goal.low, high=goal.high)) for c in others),
-        stopped=stopped,
-        spent=client.ledger.snapshot(),
-        served=client.servers.summaries(),
-        lost=client.lost,
+        **ending(client, stopped),
     )
 
 
@@ -116,32 +195,26 @@ def _nothing(found: Sequence[NoiseAt], lost: EndpointUnreachable | None) -> Skil
     return SkillcError(f"no example was measured twice at one concurrency: {why}", hint=hint)
 
 
-async def _measured(job: NoiseJob, runs: Mapping[int, Rollouts], session: Session) -> str | None:
-    """Measure repeat by repeat, failed rollouts up to three times; return why it ended early."""
-    skill, stop = job.arm.skill, session.stop
+async def _measure(job: NoiseJob, runs: Mapping[int, Rollouts], session: Session) -> str | None:
+    """Measure repeat by repeat; return why it ended early."""
+
+    async def repeats() -> None:
+        for concurrency, rollouts in runs.items():
+            for repeat in range(job.repeats):
+                name = f"repeat {repeat + 1} of {job.repeats}, {concurrency} at once"
+                await one_repeat(rollouts, sample_of(concurrency, repeat), name)
+
+    async def one_repeat(rollouts: Rollouts, sample: int, name: str) -> None:
+        await with_retries(
+            session,
+            job.examples,
+            lambda todo, _: rollouts.measure(job.arm.skill, todo, stage=STAGE, sample=sample),
+            lambda example: bool(rollouts.unmeasured(job.arm.skill, [example], sample)),
+            names=(name, f"{name}, failed examples again"),
+        )
+
     async with session.connected():
-        try:
-            with stop.cuts(clock=True):
-                for concurrency, rollouts in runs.items():
-                    for repeat in range(job.repeats):
-                        sample = sample_of(concurrency, repeat)
-                        for attempt in range(1 + RETRIES):
-                            todo = rollouts.unmeasured(skill, job.examples, sample)
-                            if stop.reason is not None:
-                                return stop.reason
-                            if not todo:
-                                break
-                            again = ", failed examples again" if attempt else ""
-                            name = f"repeat {repeat + 1} of {job.repeats}, {concurrency} at once{again}"
-                            session.watch.stage(name, len(todo))
-                            await rollouts.measure(skill, todo, stage=STAGE, sample=sample)
-        except BudgetReached as cap:
-            return cap.cap
-        except EndpointUnreachable:
-            return DOWN
-        except asyncio.CancelledError:
-            return stop_reason(session.watch)
-    return None
+        return await until_stopped(session, repeats())
 
 
 def _rows(job: NoiseJob, concurrency: int, rollouts: Rollouts) -> list[Repeats]:
@@ -156,18 +229,13 @@ def _rows(job: NoiseJob, concurrency: int, rollouts: Rollouts) -> list[Repeats]:
 def _noise_at(
     job: NoiseJob, concurrency: int, rollouts: Rollouts, rows: Sequence[Repeats], session: Session
 ) -> NoiseAt:
-    goal, unmeasured, not_run = job.plan.goal, Counter[str](), 0
-    for example in job.examples:
-        for repeat in range(job.repeats):
-            outcome = rollouts.known(job.arm.skill, example, sample_of(concurrency, repeat))
-            kind = failure_kind(outcome) if outcome is not None else None
-            not_run += outcome is None
-            unmeasured.update([kind] if kind is not None else [])
+    goal, arm = job.plan.goal, ComparisonArm(rollouts, job.arm.skill, STAGE)
+    unmeasured, not_run = failures_of([arm], job.examples, [sample_of(concurrency, i) for i in range(job.repeats)])
     return NoiseAt(
         concurrency=concurrency,
         noise=noise_of(rows, low=goal.low, high=goal.high, seed=job.plan.data.seed),
         gates=_gates(job, concurrency, rollouts, session),
-        unmeasured=dict(unmeasured),
+        unmeasured=unmeasured,
         not_run=not_run,
     )
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillc.errors import SkillcError
-from skillc.evaluate.job import check_places, chosen_models, labels_of, plan_with
+from skillc.evaluate.measuring import check_places, chosen_models, labels_of, plan_with
 from skillc.frontend import plan_file
 from skillc.plan.models import override_models
 from skillc.plan.schema import Plan
@@ -91,9 +91,11 @@ def test_the_plan_has_the_chosen_models_and_no_other(plan: Plan, texts: list[str
     assert len({model.role for model in found}) == len(found)
 
 
-def test_a_servers_model_without_an_address_says_how_it_gets_one(plan: Plan) -> None:
+def test_a_servers_model_without_an_address_says_how_it_gets_one(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOSTED_VLLM_API_BASE", raising=False)
     found = chosen_models(plan, ["hosted_vllm/x/y"], offline=False)
     with pytest.raises(SkillcError, match="has no server address") as error:
-        check_places(plan, found, {}, Path())
+        check_places(plan, found, Path())
     assert 'model other = "hosted_vllm/x/y"' in str(error.value.hint)
-    check_places(plan, found, {"HOSTED_VLLM_API_BASE": "http://127.0.0.1:1/v1"}, Path())
+    monkeypatch.setenv("HOSTED_VLLM_API_BASE", "http://127.0.0.1:1/v1")
+    check_places(plan, found, Path())

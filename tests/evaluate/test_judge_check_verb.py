@@ -14,9 +14,8 @@ from rich.console import Console
 
 from skillc.errors import SkillcError
 from skillc.evaluate.judge_check.job import JudgeCheckOptions, prepare_judge_check
-from skillc.evaluate.judge_check.labels import write_sheet
 from skillc.evaluate.judge_check.report import judge_check_json, judge_check_table
-from skillc.evaluate.judge_check.run import JudgeCheck, answers_to_label, check_judges
+from skillc.evaluate.judge_check.run import JudgeCheck, check_judges, fill_sheet
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
@@ -203,14 +202,13 @@ def test_a_panel_is_reported_as_a_whole_and_by_member(post: Path) -> None:
 
 
 def test_labels_are_read_from_the_sheet_that_was_filled_in(post: Path) -> None:
-    job = job_of(post, sheet=True)
-    with Client(job.plan, root=post) as client:
-        asked, stopped = answers_to_label(job, SilentObserver(), client)
-    assert stopped is None
     sheet = post / "labels.jsonl"
-    count = write_sheet(sheet, asked[0].judge, asked[0].items, asked[0].values, 0)
+    job = job_of(post, sheet=sheet)
+    with Client(job.plan, root=post) as client:
+        line = fill_sheet(job, SilentObserver(), client)
     rows = [json.loads(line) for line in sheet.read_text().splitlines()]
-    assert len(rows) == count == len(job.examples)
+    assert len(rows) == len(job.examples)
+    assert f"{len(rows)} answers to label" in line
     assert set(rows[0]) == {"id", "mail", "reply", "label"}
     with pytest.raises(SkillcError, match="has no labels"):
         job_of(post, labels=sheet)

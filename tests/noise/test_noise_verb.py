@@ -18,9 +18,8 @@ from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
-from skillc.noise.job import NoiseOptions, prepare_noise
 from skillc.noise.report import noise_json, noise_table, preview_line
-from skillc.noise.run import NoiseFound, measure_noise, sample_of
+from skillc.noise.run import NoiseFound, NoiseOptions, measure_noise, prepare_noise, sample_of
 from skillc.optimize.host import SilentObserver
 from skillc.run.stop import Stop
 
@@ -102,7 +101,7 @@ def test_a_target_that_flips_under_load_is_steady_alone(loaded: Path) -> None:
     assert (first, other) == (1, 16)
     assert between.mean_interval is not None
     assert between.mean_interval[0] <= -0.4 / 3 <= between.mean_interval[1] < 0
-    assert len(client.calls) == found.job.rollouts == 6 * 2 * len(found.job.examples) == found.job.bound.most.calls
+    assert len(client.calls) == 6 * 2 * len(found.job.examples) == found.job.bound.most.calls
     # Every call has a sample that no compile and no other repeat has.
     assert len({call.sample for call in client.calls}) == 12
     assert min(call.sample for call in client.calls) > FIRST_SAMPLE + 1_000  # type: ignore[type-var]

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
-from skillc.artifact_paths import ArtifactPaths
-from skillc.artifacts.owner import check_owner
-from skillc.budget.bounds import preflight_stage, tried_models
-from skillc.budget.call_sizes import CallSizer
 from skillc.budget.judging import one_judge
-from skillc.budget.spend import Sizes, SpendBound
-from skillc.data.dataset import Dataset, load_data, sizes_of
+from skillc.budget.spend import SpendBound
+from skillc.data.dataset import load_data, sizes_of
+from skillc.data.split import Side
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.evaluate.job import as_target, check_caps, check_places, chosen_models
 from skillc.evaluate.judge_check.labels import Label, read_labels
-from skillc.evaluate.skills import COMPILED, INITIAL, NONE, SkillArm, arms_of
+from skillc.evaluate.measuring import (
+    MeasuringJob,
+    as_target,
+    bound_of,
+    check_caps,
+    check_places,
+    chosen_models,
+    plan_with,
+    preflight_calls,
+    spread_examples,
+)
+from skillc.evaluate.skills import INITIAL, NONE, SkillArm, one_arm
 from skillc.frontend import Planned
-from skillc.gates import units
 from skillc.gates.terms import CallTerm, MetricTerm, walk
 from skillc.metrics.judging.check.variants import has_free_text, variants_of
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
+from skillc.plan.initial import initial_skill
 from skillc.plan.judges import JudgePlan, judges_of, reads_judge
-from skillc.plan.lock import read_lock
-from skillc.plan.models import TARGET, simulated_users
-from skillc.plan.schema import MetricPlan, ModelPlan, Plan, PricePlan
-from skillc.text import counted, listed
+from skillc.plan.schema import MetricPlan, ModelPlan, Plan
+from skillc.text import listed
 
-Split = Literal["validation", "train"]
 EXAMPLES = 100
 REPEATS = 3
 _ADDED = 100
@@ -51,45 +53,36 @@ class JudgeCheckOptions:
         samples: rollouts per example; None for the program's.
         targets: models that answer: `role`, `provider/name` or `role=provider/name`; empty for the program's target.
         skill: a file; None for the compiled skill or, before the first compile, the initial one.
-        sheet: whether the answers are only written down, without a judge.
+        sheet: a new file for the answers; None asks the judges about them.
     """
 
     metric: str | None = None
     labels: Path | None = None
     truth: str | None = None
     repeats: int = REPEATS
-    split: Split = "validation"
+    split: Side = "validation"
     examples: int = EXAMPLES
     samples: int | None = None
     targets: tuple[str, ...] = ()
     skill: Path | None = None
-    sheet: bool = False
+    sheet: Path | None = None
     offline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeCheckJob:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCheckJob(MeasuringJob):
     """A resolved check, with nothing sent.
 
     Attributes:
-        plan: with the models that run alone: those that answer, the checked judges, and simulated users.
-        judges: the checked ones, each with the names of the metrics that call it.
-        examples: spread over the split.
-        known: those that a label may name, by id.
+        known: the examples that a label may name, by id.
         models: that answer.
+        judges: the checked ones, each with the names of the metrics that call it.
         arm: the skill of the rollouts.
         initial: the skill that a judge compares with; None without such a judge.
         truth: the metric whose value is the label; None without one.
-        items: the most items that each judge may be asked about.
-        sheet: whether the answers are only written down.
+        sheet: a file for the answers, of which no judge is asked; None without one.
     """
 
-    program: Plan
-    plan: Plan
-    root: Path
-    split: Split
-    dataset: Dataset
-    examples: tuple[Example, ...]
     known: Mapping[str, Example]
     models: tuple[ModelPlan, ...]
     judges: tuple[tuple[JudgePlan, tuple[str, ...]], ...]
@@ -99,16 +92,7 @@ class JudgeCheckJob:
     repeats: int
     labels: tuple[Label, ...]
     truth: MetricPlan | None
-    items: int
-    sheet: bool
-    bound: SpendBound
-    preflight_calls: int
-    notes: tuple[str, ...]
-
-    @property
-    def rollouts(self) -> int:
-        """The rollouts whose answers are judged."""
-        return len(self.examples) * self.samples * len(self.models)
+    sheet: Path | None
 
 
 def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCheckJob:
@@ -122,27 +106,23 @@ def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCh
     truth = _truth(program, options.truth)
     if options.labels is not None and truth is not None:
         raise SkillcError("`--labels` and `--truth` can't be used together", hint="leave one of them out")
-    if options.labels is not None or options.sheet:
-        _check_one("--sheet" if options.sheet else "--labels", judges)
+    if options.sheet is not None and options.sheet.exists():
+        raise SkillcError(f"`{options.sheet}` exists", hint="name another file: it may have labels")
+    if options.labels is not None or options.sheet is not None:
+        _check_one("--sheet" if options.sheet is not None else "--labels", judges)
     models = chosen_models(program, options.targets, offline=options.offline)
-    check_places(program, models, os.environ, root)
-    roles = [*dict.fromkeys(role for judge, _ in judges for role in judge.roles), *simulated_users(program)]
-    asked = {role: program.models[role] for role in ([] if options.sheet else roles) if role in program.models}
-    plan = program.model_copy(update={"models": {**asked, **{model.role: model for model in models}}})
+    check_places(program, models, root)
+    roles = dict.fromkeys(role for judge, _ in judges for role in judge.roles)
+    plan = plan_with(program, models, judged_by=() if options.sheet else roles)
     dataset = load_data(plan, root)
-    every = {"validation": dataset.validation, "train": dataset.train}[options.split]
-    most = min(options.examples, len(every))
-    examples = tuple(every[i * len(every) // most] for i in range(most))
-    if not examples:
-        raise SkillcError(f"the split `{options.split}` has no examples", hint="name another with `--split`")
+    examples = spread_examples(dataset, options.split, options.examples)
     known = {example.id: example for example in (*dataset.train, *dataset.validation)}
+    initial = SkillArm(INITIAL, initial_skill(program, root))
     compares = any(judge.against == "initial" for judge, _ in judges)
-    arm, initial, notes = _arm(planned, options.skill, compares=compares)
-    labels = _labels(options.labels, judges, known)
-    samples = options.samples or program.optimize.samples
-    items = len(examples) * samples * len(models) + len(labels)
-    prices = price_table(plan)
-    preflight = preflight_stage(tried_models(plan), prices)
+    arm, notes = one_arm(planned, options.skill), list[str]()
+    if compares and options.skill is None and arm.digest == initial.digest:
+        # The initial skill's answers would be compared with themselves.
+        arm, notes = SkillArm(NONE, None), ["answers without a skill are compared with those of the initial skill"]
     found = JudgeCheckJob(
         program=program,
         plan=plan,
@@ -150,22 +130,21 @@ def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCh
         split=options.split,
         dataset=dataset,
         examples=examples,
+        bound=SpendBound(),
+        preflight_calls=preflight_calls(plan),
+        notes=(*notes, *_notes(program, judges), *dataset.warnings),
         known=known,
         models=models,
         judges=judges,
         arm=arm,
         initial=initial if compares else None,
-        samples=samples,
+        samples=options.samples or program.optimize.samples,
         repeats=options.repeats,
-        labels=labels,
+        labels=() if options.labels is None else read_labels(options.labels, judges[0][0], known),
         truth=truth,
-        items=items,
         sheet=options.sheet,
-        bound=SpendBound(),
-        preflight_calls=preflight.bound.most.calls if preflight is not None else 0,
-        notes=(*notes, *_notes(program, judges), *dataset.warnings),
     )
-    rolled, judged = bounds_of(found, sizes_of(plan, dataset, root), prices)
+    rolled, judged = _rollouts_bound(found), _judges_bound(found)
     bound = rolled if options.sheet else rolled + judged
     fewer = "fewer `--examples` or `--repeats`"
     check_caps(plan, bound, what="this check", fewer=fewer)
@@ -179,22 +158,21 @@ def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCh
     return replace(found, bound=bound)
 
 
-def bounds_of(
-    job: JudgeCheckJob, sizes: Sizes, prices: Mapping[str, PricePlan | None]
-) -> tuple[SpendBound, SpendBound]:
-    """Return the bounds of all rollouts, and of all questions to judges, with an empty cache."""
-    rolled, judged = SpendBound(), SpendBound()
-    # Rollouts without their judges, which are asked apart.
+def _rollouts_bound(job: JudgeCheckJob) -> SpendBound:
+    """Return the bound of all rollouts without their judges, which are asked apart."""
     bare = job.plan.model_copy(update={"metrics": ()})
-    count = len(job.examples) * job.samples
-    for model in job.models:
-        sizer = CallSizer(as_target(bare, model), sizes, {**prices, TARGET: prices.get(model.role)})
-        rolled += sizer.arm(job.arm.skill).times(*[count] * 3)
-    if job.initial is not None:
-        first = job.models[0]
-        sizer = CallSizer(as_target(bare, first), sizes, {**prices, TARGET: prices.get(first.role)})
-        more = len(job.examples) + len({label.example for label in job.labels})
-        rolled += sizer.arm(job.initial.skill).times(len(job.examples), len(job.examples), more)
+    bound = bound_of(bare, job.models, [job.arm], len(job.examples) * job.samples, job.dataset, job.root)
+    if job.initial is None:
+        return bound
+    one = bound_of(bare, job.models[:1], [job.initial], 1, job.dataset, job.root)
+    more = len(job.examples) + len({label.example for label in job.labels})
+    return bound + one.times(len(job.examples), len(job.examples), more)
+
+
+def _judges_bound(job: JudgeCheckJob) -> SpendBound:
+    """Return the bound of all questions to judges, with an empty cache."""
+    sizes, prices, bound = sizes_of(job.plan, job.dataset, job.root), price_table(job.plan), SpendBound()
+    items = len(job.examples) * job.samples * len(job.models) + len(job.labels)
     first = job.models[0]
     plain = as_target(job.plan, first)
     # A padded answer is twice as long, and an injection adds a sentence or two.
@@ -204,9 +182,8 @@ def bounds_of(
         added = sum(each.kind in ("padded", "injected") for each in variants)
         for role in judge.roles:
             for target, count in ((plain, len(variants) - added), (longer, added)):
-                questions = job.items * count
-                judged += one_judge(target, judge, sizes, role, prices.get(role)).times(*[questions] * 3)
-    return rolled, judged
+                bound += one_judge(target, judge, sizes, role, prices.get(role)).times(*[items * count] * 3)
+    return bound
 
 
 def _chosen_judges(plan: Plan, name: str | None) -> tuple[tuple[JudgePlan, tuple[str, ...]], ...]:
@@ -255,12 +232,6 @@ def _truth(plan: Plan, name: str | None) -> MetricPlan | None:
     return metric
 
 
-def _labels(
-    path: Path | None, judges: Sequence[tuple[JudgePlan, tuple[str, ...]]], known: Mapping[str, Example]
-) -> tuple[Label, ...]:
-    return () if path is None else read_labels(path, judges[0][0], known)
-
-
 def _check_one(option: str, judges: Sequence[tuple[JudgePlan, tuple[str, ...]]]) -> None:
     """Refuse labels for several judges, whose levels may mean other things.
 
@@ -275,49 +246,9 @@ def _check_one(option: str, judges: Sequence[tuple[JudgePlan, tuple[str, ...]]])
         )
 
 
-def _arm(planned: Planned, file: Path | None, *, compares: bool) -> tuple[SkillArm, SkillArm, list[str]]:
-    """Return the skill of the rollouts, the initial skill, and notes.
-
-    It is that of a file, else the compiled one, else the initial one. Where a judge compares with the initial skill,
-    whose answers have nothing to be compared with, rollouts without a skill are judged in its place.
-    """
-    plan, root = planned.plan, planned.root
-    paths = ArtifactPaths.beside(root, plan.skill.artifact)
-    if file is None:
-        check_owner(planned.path, paths, read_lock(paths.lock) if paths.lock.exists() else None)
-    arms = arms_of(plan, paths, [file] if file is not None else [], [COMPILED] if file is not None else [], root=root)
-    initial = next(arm for arm in arms.each if arm.name == INITIAL)
-    if file is not None:
-        return next(arm for arm in arms.each if arm.name not in (NONE, INITIAL)), initial, []
-    found = arms.compiled or initial
-    if compares and found.digest == initial.digest:
-        none = next(arm for arm in arms.each if arm.name == NONE)
-        return none, initial, ["answers without a skill are compared with those of the initial skill"]
-    return found, initial, []
-
-
 def _notes(plan: Plan, judges: Sequence[tuple[JudgePlan, tuple[str, ...]]]) -> list[str]:
     outputs = {judge.output for judge, _ in judges if not has_free_text(plan, judge)}
     return [
         f"`{name}` is not free text: it can neither be padded nor address its judge, so neither is measured"
         for name in sorted(outputs)
-    ]
-
-
-def preview_lines(job: JudgeCheckJob) -> list[str]:
-    """Return the lines to print before anything is sent: what is asked, and the bound."""
-    most, about = job.bound.most, job.bound.estimate
-    answers = [
-        counted(len(job.examples), f"{job.split} example"),
-        *([counted(job.samples, "sample")] if job.samples > 1 else []),
-        *([counted(len(job.models), "target")] if len(job.models) > 1 else []),
-    ]
-    questions = sum(len(variants_of(job.plan, judge, job.repeats)) * judge.calls for judge, _ in job.judges)
-    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
-    labelled = f", {counted(len(job.labels), 'labelled answer')}" if job.labels else ""
-    asked = "" if job.sheet else f", {counted(questions, 'question')} about each answer"
-    return [
-        f"{' x '.join(answers)}{labelled}{asked}: at most "
-        f"{counted(most.calls, 'call')}, {units.tokens(most.tokens)} tokens, {units.dollars(most.cost)} "
-        f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
     ]

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from skillc.evaluate.judge_check.job import JudgeCheckJob
 from skillc.evaluate.judge_check.run import JudgeCheck, JudgeResult, RequireResult
+from skillc.evaluate.reporting import Ends, bare_table, bound_line, ending_json, ending_lines, interval, p_value
 from skillc.json_values import rounded
 from skillc.metrics.judging.check.biases import Bias
 from skillc.metrics.judging.check.findings import Flips, JudgeFound
 from skillc.metrics.judging.check.labelled import Labelled
-from skillc.optimize.gate.decide import DOWN
-from skillc.pipeline.report import judge_lines, percent, points, spent_line, spent_lines
+from skillc.metrics.judging.check.variants import variants_of
+from skillc.pipeline.report import judge_lines, percent, points
 from skillc.stats.agreement import Agreement
 from skillc.stats.prediction_powered import LEAST_LABELS, Corrected
 from skillc.text import counted
-
-_Ends = tuple[Fraction, Fraction] | tuple[float, float] | None
 
 # What a positive shift means.
 _MEANINGS = {
@@ -52,11 +50,7 @@ def judge_check_json(found: JudgeCheck, *, strict: bool = False) -> dict[str, Js
         "requires": [_require_json(each) for each in found.requires],
         "unanswered": found.unanswered,
         "unmeasured": dict(found.unmeasured),
-        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
-        "spent": found.spent,
-        "served": [served.to_json() for served in found.served],
-        "stopped": found.stopped,
-        "lost": None if found.lost is None else found.lost.message,
+        **ending_json(found),
         "notes": list[JsonValue](job.notes),
     }
 
@@ -93,7 +87,7 @@ def _found_json(found: JudgeFound) -> dict[str, JsonValue]:
 
 
 def _flips_json(found: Flips) -> JsonValue:
-    return {"n": found.n, "differ": rounded(found.share), "interval": _interval(found.interval)}
+    return {"n": found.n, "differ": rounded(found.share), "interval": interval(found.interval)}
 
 
 def _bias_json(found: Bias) -> JsonValue:
@@ -104,7 +98,7 @@ def _bias_json(found: Bias) -> JsonValue:
         "testable": found.testable,
         "as_padding": found.as_padding,
         "shift": rounded(found.shift),
-        "interval": _interval(found.interval),
+        "interval": interval(found.interval),
         "p_adjusted": rounded(found.p),
         "n": found.n,
         "groups": found.groups,
@@ -121,13 +115,13 @@ def _labelled_json(found: Labelled) -> JsonValue:
                 "score": [rounded(each.low), rounded(each.high)],
                 "n": each.n,
                 "mean_label": rounded(each.label),
-                "interval": _interval(each.interval),
+                "interval": interval(each.interval),
             }
             for each in found.by_score
         ],
         "contested": _agreement_json(found.contested),
         "ordered": rounded(found.ordered),
-        "ordered_interval": _interval(found.ordered_interval),
+        "ordered_interval": interval(found.ordered_interval),
         "length_at_equal_label": {
             "correlation": rounded(found.length.value),
             "p": rounded(found.length.p),
@@ -142,26 +136,26 @@ def _agreement_json(found: Agreement) -> JsonValue:
         "n": found.n,
         "groups": found.groups,
         "exact": rounded(found.exact),
-        "exact_interval": _interval(found.exact_interval),
+        "exact_interval": interval(found.exact_interval),
         "within_one": rounded(found.near),
-        "within_one_interval": _interval(found.near_interval),
+        "within_one_interval": interval(found.near_interval),
         "kappa": rounded(found.kappa),
-        "kappa_interval": _interval(found.kappa_interval),
+        "kappa_interval": interval(found.kappa_interval),
         "difference": rounded(found.difference),
-        "difference_interval": _interval(found.difference_interval),
+        "difference_interval": interval(found.difference_interval),
     }
 
 
 def _corrected_json(found: Corrected) -> JsonValue:
     return {
         "mean": rounded(found.mean),
-        "interval": _interval(found.interval),
+        "interval": interval(found.interval),
         "factor": rounded(found.factor),
         "labels": found.labels,
         "unlabelled": found.unlabelled,
         "judged_mean": rounded(found.judged),
         "label_mean": rounded(found.plain),
-        "label_interval": _interval(found.plain_interval),
+        "label_interval": interval(found.plain_interval),
     }
 
 
@@ -177,8 +171,17 @@ def _require_json(found: RequireResult) -> JsonValue:
     }
 
 
-def _interval(ends: _Ends) -> JsonValue:
-    return None if ends is None else [rounded(end) for end in ends]
+def preview_lines(job: JudgeCheckJob) -> list[str]:
+    """Return the lines to print before anything is sent: what is asked, and the bound."""
+    answers = [
+        counted(len(job.examples), f"{job.split} example"),
+        *([counted(job.samples, "sample")] if job.samples > 1 else []),
+        *([counted(len(job.models), "target")] if len(job.models) > 1 else []),
+    ]
+    questions = sum(len(variants_of(job.plan, judge, job.repeats)) * judge.calls for judge, _ in job.judges)
+    labelled = f", {counted(len(job.labels), 'labelled answer')}" if job.labels else ""
+    asked = "" if job.sheet else f", {counted(questions, 'question')} about each answer"
+    return [bound_line(answers, job, f"{labelled}{asked}")]
 
 
 # ---- on a terminal ---------------------------------------------------------------------------------
@@ -253,12 +256,12 @@ def _order(found: JudgeFound) -> list[Text]:
     return [Text(f"order     {percent(found.order.share)} change with the order{_range(found.order.interval)}")]
 
 
-def _range(ends: _Ends) -> str:
+def _range(ends: Ends) -> str:
     return "" if ends is None else f" (95 % {float(ends[0]) * 100:.1f} to {float(ends[1]) * 100:.1f})"
 
 
 def _bias_table(biases: tuple[Bias, ...]) -> Table:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows = bare_table()
     for name, justify in (("bias", "left"), ("shift", "right"), ("interval", "right"), ("p", "right")):
         rows.add_column(name, justify=justify, no_wrap=True)  # type: ignore[arg-type]
     rows.add_column("changed", justify="right", no_wrap=True)
@@ -270,7 +273,7 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
             meaning,
             points(each.shift),
             ends,
-            "–" if not each.testable else _p(each.p),
+            "–" if not each.testable else p_value(each.p, 3),
             f"{each.changed} of {each.n}",
             _found_word(each),
         )
@@ -285,12 +288,8 @@ def _found_word(found: Bias) -> Text:
     return Text("not found", style="dim") if found.testable else Text("too few", style="yellow")
 
 
-def _p(value: Fraction) -> str:
-    return "<0.001" if value < Fraction(1, 1000) else f"{float(value):.3f}"
-
-
 def _labelled_parts(found: Labelled) -> list[RenderableType]:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows = bare_table()
     rows.add_column("with labels", no_wrap=True)
     for name in ("n", "exact", "within one", "kappa", "95 %"):
         rows.add_column(name, justify="right", no_wrap=True)
@@ -344,16 +343,5 @@ def _ends(found: JudgeCheck) -> list[RenderableType]:
         lines.append(Text(f"unread    {counted(found.unanswered, 'rollout')} without a readable answer, not judged"))
     for kind, count in found.unmeasured.items():
         lines.append(Text(f"failed    {counted(count, 'rollout')} unmeasured ({kind}); run it again"))
-    facts = [*spent_lines(found.spent), *judge_lines(found.job.plan, found.spent)]
-    paid = spent_line(found.spent, "paid")
-    if paid != spent_line(found.spent):
-        facts.append(f"paid      {paid}; the rest came from the cache")
-    facts += [f"served    {served.line}" for served in found.served]
-    if found.lost is not None:
-        facts += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
-    elif found.stopped == "interrupted":
-        facts.append("stopped   interrupted; the same command resumes, with all replies so far")
-    elif found.stopped is not None and found.stopped != DOWN:
-        larger = f" with a larger `{found.stopped}`" if found.stopped != "time" else ""
-        facts.append(f"stopped   the budget's cap on `{found.stopped}` was reached; the same command{larger} resumes")
+    facts = ending_lines(found, judge_lines(found.job.plan, found.spent))
     return [*lines, Text("\n".join(facts))]

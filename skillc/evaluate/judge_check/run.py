@@ -11,8 +11,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from skillc.errors import SkillcError
 from skillc.evaluate.judge_check.job import JudgeCheckJob
-from skillc.evaluate.judge_check.labels import Label
+from skillc.evaluate.judge_check.labels import Label, write_sheet
+from skillc.evaluate.measuring import Measured, ending, until_stopped, with_retries
 from skillc.evaluate.skills import SkillArm
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
@@ -33,12 +35,9 @@ from skillc.metrics.judging.check.variants import (
 from skillc.metrics.judging.combine import Judged, Reply
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.models.serving.records import ServerSummary
-from skillc.optimize.final import RETRIES
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.gate.flips import FlipCount
-from skillc.optimize.host import Observer, stop_reason
+from skillc.optimize.host import Observer
 from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.judges import JudgePlan
@@ -47,12 +46,17 @@ from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout, RolloutRunner
+from skillc.text import counted
 from skillc.trajectories.trajectory import Trajectory, one_turn
 
 STAGE = "judge check"
 
 # Role of a model, id of an example, sample.
 _Key = tuple[str, str, int]
+# Where a rollout is kept, skill, role of the model, example, sample.
+_Wanted = tuple[dict[_Key, Rollout], SkillArm, str, Example, int]
+# Number of a judge, number of its item, variant, role.
+_Question = tuple[int, int, Variant, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +90,8 @@ class RequireResult:
     flips: Mapping[str, FlipCount]
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeCheck:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeCheck(Measured):
     """The result of a check.
 
     Attributes:
@@ -95,8 +99,6 @@ class JudgeCheck:
         requires: those that read a flip rate.
         unanswered: rollouts without a readable answer, which no judge reads.
         unmeasured: number of rollouts that failed, by kind of failure.
-        stopped: why it ended early: `interrupted`, `time`, a cap's name, or `down` for an unreachable model.
-        lost: the error of a model that became unreachable.
     """
 
     job: JudgeCheckJob
@@ -104,10 +106,6 @@ class JudgeCheck:
     requires: tuple[RequireResult, ...]
     unanswered: int
     unmeasured: Mapping[str, int]
-    stopped: str | None
-    spent: dict[str, JsonValue]
-    served: tuple[ServerSummary, ...] = ()
-    lost: EndpointUnreachable | None = None
 
     @property
     def faulty(self) -> tuple[JudgeResult, ...]:
@@ -158,21 +156,24 @@ def check_judges(job: JudgeCheckJob, observer: Observer, client: Client, stop: S
         requires=_requires(job, meter, work),
         unanswered=sum(r.failure is None and r.prediction is None for r in work.rolled.values()),
         unmeasured=_unmeasured(work),
-        stopped=stopped,
-        spent=client.ledger.snapshot(),
-        served=client.servers.summaries(),
-        lost=client.lost,
+        **ending(client, stopped),
     )
 
 
-def answers_to_label(
-    job: JudgeCheckJob, observer: Observer, client: Client, stop: Stop | None = None
-) -> tuple[tuple[Asked, ...], str | None]:
-    """Roll out without asking a judge; return the answers that each judge would read, and why it ended early."""
-    session = Session(job.plan, client, observer, stop)
-    work = _Work(job, client, session)
+def fill_sheet(job: JudgeCheckJob, observer: Observer, client: Client, stop: Stop | None = None) -> str:
+    """Roll out and write the answers that the judge would read into the job's sheet, for labels; return a line.
+
+    Raises:
+        SkillcError: the rollouts were stopped, or the file exists or cannot be written.
+    """
+    assert job.sheet is not None
+    work = _Work(job, client, Session(job.plan, client, observer, stop))
     stopped = asyncio.run(work.done(None))
-    return tuple(work.asked), stopped
+    if stopped is not None:
+        raise SkillcError(f"the rollouts were stopped ({stopped})", hint="run the same command to resume")
+    first = work.asked[0]
+    count = write_sheet(job.sheet, first.judge, first.items, first.values, job.program.data.seed)
+    return f"{job.sheet}: {counted(count, 'answer')} to label, from the first row on; then use `--labels {job.sheet}`"
 
 
 class _Work:
@@ -187,27 +188,21 @@ class _Work:
 
     async def done(self, meter: Meter | None) -> str | None:
         """Roll out and, with a meter, ask; return why it ended early."""
-        job, stop = self._job, self._session.stop
-        runners = {model.role: self._runner(model) for model in job.models}
+        runners = {model.role: self._runner(model) for model in self._job.models}
         async with self._session.connected():
             try:
-                with stop.cuts(clock=True):
-                    await self._roll(runners)
-                    if stop.reason is None and meter is not None:
-                        self._prepare(meter)
-                        await self._ask()
-                    return stop.reason
-            except BudgetReached as cap:
-                return cap.cap
-            except EndpointUnreachable:
-                return DOWN
-            except asyncio.CancelledError:
-                return stop_reason(self._session.watch)
+                return await until_stopped(self._session, self._measure(runners, meter))
             finally:
                 if not self.asked:
                     self._prepare(meter)
                 for runner in runners.values():
                     await runner.close()
+
+    async def _measure(self, runners: Mapping[str, RolloutRunner], meter: Meter | None) -> None:
+        await self._roll(runners)
+        if meter is not None:
+            self._prepare(meter)
+            await self._ask()
 
     def _runner(self, model: ModelPlan) -> RolloutRunner:
         return RolloutRunner(self._job.plan, self._client, role=model.role, root=self._job.root)
@@ -217,7 +212,7 @@ class _Work:
     async def _roll(self, runners: Mapping[str, RolloutRunner]) -> None:
         """Run each example with each model, and the initial skill where a judge compares with it."""
         job = self._job
-        every: list[tuple[dict[_Key, Rollout], SkillArm, str, Example, int]] = [
+        every: list[_Wanted] = [
             (self.rolled, job.arm, model.role, example, sample)
             for sample in range(job.samples)
             for model in job.models
@@ -228,13 +223,16 @@ class _Work:
             named |= {label.example: job.known[label.example] for label in job.labels}
             first = job.models[0].role
             every += [(self._initial, job.initial, first, example, 0) for example in named.values()]
-        todo = every
-        for attempt in range(1 + RETRIES):
-            self._session.watch.stage("rollouts" if attempt == 0 else "failed rollouts, again", len(todo))
+
+        async def measure(todo: Sequence[_Wanted], attempt: int) -> None:
             await gather([self._one(runners, *each) for each in todo])
-            todo = [each for each in every if each[0][each[2], each[3].id, each[4]].failure is not None]
-            if not todo or self._session.stop.reason is not None:
-                return
+
+        def failed(each: _Wanted) -> bool:
+            into, _, role, example, sample = each
+            return into[role, example.id, sample].failure is not None
+
+        names = ("rollouts", "failed rollouts, again")
+        await with_retries(self._session, every, measure, failed, names=names)
 
     async def _one(
         self,
@@ -337,7 +335,7 @@ class _Work:
 
     async def _ask(self) -> None:
         """Ask every judge every variant of each item, item by item; failed questions up to three times."""
-        job, every = self._job, list[tuple[int, int, Variant, str]]()
+        job, every = self._job, list[_Question]()
         for place, asked in enumerate(self.asked):
             variants = variants_of(job.program, asked.judge, job.repeats)
             every += [
@@ -345,13 +343,16 @@ class _Work:
             ]
         # One item of each judge after the other, so that a cap leaves whole items.
         every.sort(key=lambda each: each[1])
-        todo = every
-        for attempt in range(1 + RETRIES):
-            self._session.watch.stage("judgements" if attempt == 0 else "failed judgements, again", len(todo))
+
+        async def measure(todo: Sequence[_Question], attempt: int) -> None:
             await gather([self._question(*each, attempt=attempt) for each in todo])
-            todo = [(place, i, v, role) for place, i, v, role in every if _failed(self.given[place][i, v, role])]
-            if not todo or self._session.stop.reason is not None:
-                return
+
+        def failed(each: _Question) -> bool:
+            given = self.given[each[0]][each[1:]]
+            return any(isinstance(one, JudgeFailed) for one in (given if isinstance(given, tuple) else (given,)))
+
+        names = ("judgements", "failed judgements, again")
+        await with_retries(self._session, every, measure, failed, names=names)
 
     async def _question(self, place: int, i: int, variant: Variant, role: str, *, attempt: int) -> None:
         asked = self.asked[place]
@@ -375,10 +376,6 @@ def _marks(judge: JudgePlan, truth: Fraction | None) -> Mapping[str, Fraction]:
     """Return the label of the only criterion; a metric says nothing of several."""
     criteria = judge.rubric.criteria
     return {criteria[0].name: truth} if truth is not None and len(criteria) == 1 else {}
-
-
-def _failed(given: Given) -> bool:
-    return any(isinstance(each, JudgeFailed) for each in (given if isinstance(given, tuple) else (given,)))
 
 
 def _result(

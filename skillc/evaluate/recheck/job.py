@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
-from skillc.budget.bounds import preflight_stage, tried_models
-from skillc.budget.spend import SpendBound
-from skillc.data.dataset import Dataset, load_data, sizes_of
-from skillc.data.split import split_digest
+from skillc.data.dataset import Dataset, load_data
+from skillc.data.split import Side, split_digest
 from skillc.errors import SkillcError
-from skillc.evaluate.job import (
-    Split,
+from skillc.evaluate.measuring import (
+    MeasuringJob,
     as_target,
     bound_of,
     check_caps,
     check_places,
     chosen_models,
-    compile_run,
+    examples_of,
     is_same,
     plan_with,
+    preflight_calls,
 )
 from skillc.evaluate.recheck.parts import Part, learned_parts, with_rules
+from skillc.evaluate.run import compile_run
 from skillc.evaluate.skills import COMPILED, INITIAL, NONE, SkillArm, SkillArms, arms_of, check_test
 from skillc.frontend import Planned
-from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan.digest import plan_digest
 from skillc.plan.initial import initial_skill
@@ -55,7 +52,7 @@ class RecheckOptions:
         every: whether rules of the initial skill are measured too.
     """
 
-    split: Split = "validation"
+    split: Side = "validation"
     model: str | None = None
     samples: int | None = None
     examples: int | None = None
@@ -64,27 +61,21 @@ class RecheckOptions:
     offline: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RecheckJob:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecheckJob(MeasuringJob):
     """A resolved recheck, with nothing sent.
 
     Attributes:
-        plan: with the model as its only target.
+        model: the only target.
         skill: the compiled skill, written as its variants are.
         parts: those that are measured.
         left: those beyond the `rules` of the options.
         same: whether the lock's figures are over the same examples.
         look: at the test split; None on another split.
         number: of that look, else 1.
-        notes: to report before anything is sent.
     """
 
-    plan: Plan
-    root: Path
     paths: ArtifactPaths
-    split: Split
-    examples: tuple[Example, ...]
-    places: Mapping[str, tuple[str, int]]
     model: ModelPlan
     skill: SkillArm
     parts: tuple[Part, ...]
@@ -93,9 +84,6 @@ class RecheckJob:
     same: bool
     look: LookLock | None
     number: int
-    bound: SpendBound
-    preflight_calls: int
-    notes: tuple[str, ...]
 
     @property
     def level(self) -> Fraction:
@@ -138,14 +126,14 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
     """
     program, root = planned.plan, planned.root
     (model,) = chosen_models(program, [options.model] if options.model else [], offline=options.offline)
-    check_places(program, [model], os.environ, root)
+    check_places(program, [model], root)
     plan = plan_with(program, [model], samples=options.samples)
     paths = ArtifactPaths.of_folder(folder) if folder else ArtifactPaths.beside(root, program.skill.artifact)
     lock, compiled, notes = _compiled(planned, plan, paths)
     dataset = load_data(plan, root)
     if options.split == "test":
         check_test(SkillArms((compiled,), lock, (), None), dataset, paths)
-    every = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}[options.split]
+    every = examples_of(dataset, options.split)
     examples = every[: options.examples]
     initial = initial_skill(plan, root)
     assert compiled.skill is not None
@@ -160,22 +148,24 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
         look = _look(skill, parts, compile_run(sampled, root, dataset), dataset)
         number = add_look(lock.looks, look)[1]
     _check_groups(examples, options.split, 1 + len(parts), LEVEL / (number * number))
-    prices = price_table(plan)
-    preflight = preflight_stage(tried_models(plan), prices)
     arms = _arms(skill, parts)
     if any(judge.against == "initial" for judge in judges_of(plan)):
         arms = (*arms, SkillArm(INITIAL, initial))
-    bound = bound_of(plan, [model], arms, len(examples), sizes_of(plan, dataset, root), prices)
+    bound = bound_of(plan, [model], arms, len(examples) * plan.optimize.samples, dataset, root)
     fewer = f"fewer rules: `--rules {max(1, len(parts) // 2)}`, or fewer examples with `--examples`"
     check_caps(plan, bound, fewer=fewer)
     same_data = lock.data.digest == dataset.digest
     return RecheckJob(
+        program=program,
         plan=plan,
         root=root,
-        paths=paths,
         split=options.split,
+        dataset=dataset,
         examples=examples,
-        places=dataset.places,
+        bound=bound,
+        preflight_calls=preflight_calls(plan),
+        notes=(*notes, *rewritten, *_notes(planned, lock, model, options, same_data=same_data), *dataset.warnings),
+        paths=paths,
         model=model,
         skill=skill,
         parts=parts,
@@ -184,9 +174,6 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
         same=same_data and len(examples) == len(every),
         look=look,
         number=number,
-        bound=bound,
-        preflight_calls=preflight.bound.most.calls if preflight is not None else 0,
-        notes=(*notes, *rewritten, *_notes(planned, lock, model, options, same_data=same_data), *dataset.warnings),
     )
 
 

@@ -12,10 +12,18 @@ from rich.text import Text
 from skillc.evaluate.recheck.job import RecheckJob
 from skillc.evaluate.recheck.parts import distinct_texts
 from skillc.evaluate.recheck.run import Finding, PartResult, Recheck
-from skillc.gates import units
+from skillc.evaluate.reporting import (
+    at_most,
+    bare_table,
+    bound_line,
+    ending_json,
+    ending_lines,
+    interval,
+    p_value,
+)
 from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
-from skillc.pipeline.report import percent, spent_line, spent_lines
+from skillc.pipeline.report import percent
 from skillc.pipeline.report import points as signed
 from skillc.text import counted, cut
 
@@ -53,7 +61,7 @@ def recheck_json(found: Recheck) -> dict[str, JsonValue]:
             "then": rounded(drift.then),
             "now": rounded(drift.now),
             "change": rounded(drift.change),
-            "interval": [rounded(end) for end in drift.interval],
+            "interval": interval(drift.interval),
             "same_examples": job.same,
         },
         "correction": "holm",
@@ -63,11 +71,7 @@ def recheck_json(found: Recheck) -> dict[str, JsonValue]:
         "rules": [_json(each) for each in found.parts],
         "not_selected": [{"rule": part.name, "text": part.text} for part in job.left],
         "unmeasured": dict(found.unmeasured),
-        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
-        "spent": found.spent,
-        "served": [served.to_json() for served in found.served],
-        "stopped": found.stopped,
-        "lost": None if found.lost is None else found.lost.message,
+        **ending_json(found),
         "notes": list[JsonValue](job.notes),
     }
 
@@ -82,12 +86,12 @@ def _json(found: PartResult) -> JsonValue:
         **named,
         "finding": found.finding,
         "adds": rounded(verdict.gain if verdict else None),
-        "interval": [rounded(end) for end in verdict.interval] if verdict and verdict.interval else None,
+        "interval": interval(verdict.interval if verdict else None),
         "level": rounded(1 - verdict.alpha) if verdict else None,
         "p": rounded(verdict.p if verdict else None),
         "p_adjusted": rounded(member.adjusted if member else None),
         "n": verdict.n if verdict else 0,
-        "smallest_detectable": rounded(verdict.detectable) if verdict else None,
+        "smallest_detectable": rounded(verdict.detectable if verdict else None),
     }
 
 
@@ -99,19 +103,13 @@ def _result_word(found: Recheck) -> str:
 
 def preview_lines(job: RecheckJob) -> list[str]:
     """Return the plan of a recheck: what is measured in which order, the bound, and the look."""
-    most, about = job.bound.most, job.bound.estimate
     samples = job.plan.optimize.samples
     parts = [
         counted(len(job.examples), f"{job.split} example"),
         f"{counted(len(job.arms), 'arm')} (the skill, no skill, without each of {counted(len(job.parts), 'rule')})",
         *([counted(samples, "sample")] if samples > 1 else []),
     ]
-    preflight = f", and {counted(job.preflight_calls, 'preflight call')}" if job.preflight_calls else ""
-    lines = [
-        f"{' x '.join(parts)} with {job.model.model}: at most {counted(most.calls, 'call')}, "
-        f"{units.tokens(most.tokens)} tokens, {units.dollars(most.cost)} "
-        f"(about {units.tokens(about.tokens)}, {units.dollars(about.cost)}){preflight}"
-    ]
+    lines = [bound_line(parts, job, f" with {job.model.model}")]
     if job.left:
         lines.append(f"{counted(len(job.left), 'rule')} beyond `--rules {len(job.parts)}` not measured")
     if job.look is not None:
@@ -132,7 +130,7 @@ def plan_json(job: RecheckJob) -> dict[str, JsonValue]:
         "rules": [{"rule": part.name, "text": part.text, "concerns": part.concerns} for part in job.parts],
         "not_selected": [{"rule": part.name, "text": part.text} for part in job.left],
         "look": job.number if job.look is not None else None,
-        "at_most": {"calls": job.bound.most.calls, "tokens": job.bound.most.tokens, "preflight": job.preflight_calls},
+        "at_most": at_most(job),
         "notes": list[JsonValue](job.notes),
     }
 
@@ -159,7 +157,7 @@ def recheck_table(found: Recheck) -> RenderableType:
             *figures,
         )
     head = Text(f"{job.split}: {counted(len(job.examples), 'example')}, {job.model.model}", style="bold")
-    lines = Text("\n").join(Text(line) for line in (*_below(found), *_facts(found)))
+    lines = Text("\n").join(Text(line) for line in (*_below(found), *ending_lines(found)))
     return Group(Text(), head, Text(), rows, Text(), _headline(found), lines)
 
 
@@ -175,7 +173,7 @@ def recheck_markdown(found: Recheck) -> str:
     for each in _ordered(found):
         name = cut(each.part.text if each.part else _WHOLE, _LONG).replace("|", "\\|")
         lines.append(f"| {name} | {' | '.join(_cells(each))} |")
-    lines += ["", *(f"- {line}" for line in (*_below(found), *_facts(found)))]
+    lines += ["", *(f"- {line}" for line in (*_below(found), *ending_lines(found)))]
     return "\n".join(lines)
 
 
@@ -185,7 +183,7 @@ def _ordered(found: Recheck) -> list[PartResult]:
 
 
 def _rows(title: str, heads: tuple[str, ...]) -> Table:
-    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    rows = bare_table()
     rows.add_column(title, overflow="fold", min_width=24)
     for name in heads:
         rows.add_column(name, justify="left" if name == "finding" else "right", no_wrap=True)
@@ -196,9 +194,9 @@ def _cells(found: PartResult) -> tuple[str, str, str, str]:
     if found.member is None:
         return found.finding, "–", "–", "–"
     verdict, p = found.member.verdict, found.member.adjusted
-    interval = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
+    ends = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
     adds = "–" if verdict.gain is None else points(verdict.gain)
-    return found.finding, adds, interval, f"{float(p):.4f}" if p >= Fraction(1, 10_000) else "<0.0001"
+    return found.finding, adds, ends, p_value(p)
 
 
 def _headline(found: Recheck) -> Text:
@@ -257,19 +255,3 @@ def _below(found: Recheck) -> list[str]:
 def points(value: Fraction) -> str:
     """Render a difference of two means; the lock's figures are rounded, so that a difference of 0 may be just below."""
     return signed(round(value, 3))
-
-
-def _facts(found: Recheck) -> list[str]:
-    lines = spent_lines(found.spent)
-    paid = spent_line(found.spent, "paid")
-    if paid != spent_line(found.spent):
-        lines.append(f"paid      {paid}; the rest came from the cache")
-    lines += [f"served    {served.line}" for served in found.served]
-    if found.lost is not None:
-        lines += [f"lost      {found.lost.message}", f"          {found.lost.hint}"]
-    elif found.stopped is not None:
-        cap = found.stopped not in ("interrupted", "time")
-        larger = f" with a larger `{found.stopped}`" if cap else ""
-        why = "interrupted" if found.stopped == "interrupted" else f"the budget's cap on `{found.stopped}` was reached"
-        lines.append(f"stopped   {why}; the same command{larger} resumes, with all replies so far")
-    return lines

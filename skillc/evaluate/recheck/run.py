@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from pydantic import JsonValue
-
+from skillc.evaluate.measuring import Measured, ending, failures_of, until_stopped, with_retries
 from skillc.evaluate.recheck.job import RecheckJob, arm_without
 from skillc.evaluate.recheck.parts import Part
 from skillc.evaluate.skills import NONE, SkillArm, count_looks
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
-from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.models.serving.records import ServerSummary
-from skillc.optimize.final import RETRIES, ComparisonArm, paired_scores
+from skillc.optimize.final import ComparisonArm, paired_scores
 from skillc.optimize.gate.decide import DOWN
-from skillc.optimize.host import Observer, stop_reason
-from skillc.optimize.rollouts import Rollouts, failure_kind, gather
+from skillc.optimize.host import Observer
+from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Mean, measured_mean
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.drift import Drift, drift
 from skillc.stats.family import Member, judge_family
 from skillc.stats.verdict import VerdictWord
+
+_Cell: TypeAlias = tuple[ComparisonArm, Example, int]
 
 FIRST_SAMPLE = 1_000_000
 """The first sample of a recheck. Those of a compile selected the skill, so that a noisy model would seem to need every
@@ -57,8 +55,8 @@ class PartResult:
     member: Member | None
 
 
-@dataclass(frozen=True, slots=True)
-class Recheck:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recheck(Measured):
     """The result of a recheck.
 
     Attributes:
@@ -69,8 +67,6 @@ class Recheck:
         drift: the goal against that of the lock; None if the lock has none, or no claim is possible.
         unmeasured: number of rollouts that failed, by kind of failure.
         look: number of this look at the test split; 0 without one.
-        stopped: why it ended early: `interrupted`, `time`, a cap's name, or `down` for an unreachable model.
-        lost: the error of a model that became unreachable.
     """
 
     job: RecheckJob
@@ -81,10 +77,6 @@ class Recheck:
     drift: Drift | None
     unmeasured: Mapping[str, int]
     look: int
-    stopped: str | None
-    spent: dict[str, JsonValue]
-    served: tuple[ServerSummary, ...] = ()
-    lost: EndpointUnreachable | None = None
 
     @property
     def results(self) -> tuple[PartResult, ...]:
@@ -126,68 +118,49 @@ def recheck(job: RecheckJob, observer: Observer, client: Client, stop: Stop | No
         SkillcError: models, metrics or the lock cannot be used.
     """
     session = Session(job.plan, client, observer, stop)
-    meter = Meter(job.plan, job.root, job.places)
+    meter = Meter(job.plan, job.root, job.dataset.places)
     rollouts = session.rollouts(meter, job.model.role, first_sample=FIRST_SAMPLE)
-    whole, stopped = asyncio.run(_measured(job, rollouts, session))
-    claims = stopped != DOWN and (whole or job.look is None)
+    arms = {arm.name: ComparisonArm(rollouts, arm.skill, _stage(arm)) for arm in job.arms}
+    stopped = asyncio.run(_measure(job, list(arms.values()), session))
+    failures, not_tried = failures_of(arms.values(), job.examples, range(job.plan.optimize.samples))
+    claims = stopped != DOWN and (not not_tried or job.look is None)
     look = 0
     if claims and job.look is not None:
         (look,) = count_looks(job.paths, [job.look])
-    members = _members(job, rollouts) if claims else {}
-    none = SkillArm(NONE, None)
+    members = _members(job, arms) if claims else {}
+    totals = {name: _totals(job, arm) if claims else [] for name, arm in arms.items()}
+    samples = job.plan.optimize.samples
     return Recheck(
         job=job,
-        goal=_mean(job, rollouts, job.skill) if claims else Mean(None, 0),
-        none=_mean(job, rollouts, none) if claims else Mean(None, 0),
+        goal=measured_mean(totals[job.skill.name], samples=samples),
+        none=measured_mean(totals[NONE], samples=samples),
         whole=_result(None, members.get(NONE)),
         parts=tuple(_result(part, members.get(arm_without(part).name)) for part in job.parts),
-        drift=_drift(job, rollouts) if claims else None,
-        unmeasured=_unmeasured(job, rollouts),
+        drift=_drift(job, totals[job.skill.name]) if claims else None,
+        unmeasured=failures,
         look=look,
-        stopped=stopped,
-        spent=client.ledger.snapshot(),
-        served=client.servers.summaries(),
-        lost=client.lost,
+        **ending(client, stopped),
     )
 
 
-async def _measured(job: RecheckJob, rollouts: Rollouts, session: Session) -> tuple[bool, str | None]:
-    """Measure arm by arm, so that a cap leaves the first rules complete.
+async def _measure(job: RecheckJob, arms: Sequence[ComparisonArm], session: Session) -> str | None:
+    """Measure arm by arm, so that a cap leaves the first rules complete; return why it ended early."""
 
-    Return whether every example was tried in every arm, and why it ended early.
-    """
-    stop, watch, whole = session.stop, session.watch, False
+    async def measure(todo: Sequence[_Cell], attempt: int) -> None:
+        await gather(
+            [arm.rollouts.measure(arm.skill, [each], stage=arm.stage, sample=sample) for arm, each, sample in todo]
+        )
+
+    def failed(cell: _Cell) -> bool:
+        arm, example, sample = cell
+        return arm.rollouts.score(arm.skill, example, job.plan.goal.name, sample) is None
+
     every = [
-        (arm, example, sample)
-        for arm in job.arms
-        for sample in range(job.plan.optimize.samples)
-        for example in job.examples
+        (arm, each, sample) for arm in arms for sample in range(job.plan.optimize.samples) for each in job.examples
     ]
-    todo = every
+    names = (job.split, "failed examples, again")
     async with session.connected():
-        try:
-            with stop.cuts(clock=True):
-                for attempt in range(1 + RETRIES):
-                    if stop.reason is not None:
-                        return whole, stop.reason
-                    watch.stage(job.split if attempt == 0 else "failed examples, again", len(todo))
-                    await gather(
-                        [
-                            rollouts.measure(arm.skill, [example], stage=_stage(arm), sample=sample)
-                            for arm, example, sample in todo
-                        ]
-                    )
-                    whole = True
-                    todo = [each for each in every if _score(job, rollouts, *each) is None]
-                    if not todo:
-                        break
-        except BudgetReached as cap:
-            return whole, cap.cap
-        except EndpointUnreachable:
-            return whole, DOWN
-        except asyncio.CancelledError:
-            return whole, stop_reason(watch)
-    return whole, None
+        return await until_stopped(session, with_retries(session, every, measure, failed, names=names))
 
 
 def _stage(arm: SkillArm) -> str:
@@ -195,18 +168,14 @@ def _stage(arm: SkillArm) -> str:
     return arm.name if arm.skill is None or arm.file is not None else "without a rule"
 
 
-def _score(job: RecheckJob, rollouts: Rollouts, arm: SkillArm, example: Example, sample: int) -> int | None:
-    return rollouts.score(arm.skill, example, job.plan.goal.name, sample)
-
-
-def _members(job: RecheckJob, rollouts: Rollouts) -> dict[str, Member]:
+def _members(job: RecheckJob, arms: Mapping[str, ComparisonArm]) -> dict[str, Member]:
     """Judge the skill against every other arm, as one family."""
     goal, samples = job.plan.goal, job.plan.optimize.samples
-    skill, *others = (ComparisonArm(rollouts, arm.skill, _stage(arm)) for arm in job.arms)
-    names = [arm.name for arm in job.arms[1:]]
+    skill = arms[job.skill.name]
     family = {
-        name: paired_scores(other, skill, job.examples, goal.name, samples=samples)
-        for name, other in zip(names, others, strict=True)
+        name: paired_scores(arm, skill, job.examples, goal.name, samples=samples)
+        for name, arm in arms.items()
+        if arm is not skill
     }
     seed = job.plan.data.seed
     return judge_family(family, low=goal.low, high=goal.high, seed=seed, samples=samples, level=job.level)
@@ -218,32 +187,18 @@ def _result(part: Part | None, member: Member | None) -> PartResult:
     return PartResult(part, _FINDINGS[member.verdict.verdict], member)
 
 
-def _totals(job: RecheckJob, rollouts: Rollouts, arm: SkillArm) -> Sequence[int | None]:
+def _totals(job: RecheckJob, arm: ComparisonArm) -> list[int | None]:
     goal, samples = job.plan.goal.name, job.plan.optimize.samples
-    return [rollouts.total(arm.skill, example, goal, samples=samples) for example in job.examples]
+    return [arm.rollouts.total(arm.skill, example, goal, samples=samples) for example in job.examples]
 
 
-def _mean(job: RecheckJob, rollouts: Rollouts, arm: SkillArm) -> Mean:
-    return measured_mean(_totals(job, rollouts, arm), samples=job.plan.optimize.samples)
-
-
-def _drift(job: RecheckJob, rollouts: Rollouts) -> Drift | None:
+def _drift(job: RecheckJob, totals: Sequence[int | None]) -> Drift | None:
     if job.recorded is None or job.recorded.mean is None:
         return None
     goal, micro = job.plan.goal, job.plan.optimize.samples * MICRO
     scores = [
         (example.group, None if total is None else Fraction(total, micro))
-        for example, total in zip(job.examples, _totals(job, rollouts, job.skill), strict=True)
+        for example, total in zip(job.examples, totals, strict=True)
     ]
     then, count = job.recorded.mean, job.recorded.n
     return drift(scores, then=then, count=count, low=goal.low, high=goal.high, same=job.same)
-
-
-def _unmeasured(job: RecheckJob, rollouts: Rollouts) -> dict[str, int]:
-    """Count the rollouts that failed, by kind of failure."""
-    kinds: Counter[str] = Counter()
-    for arm in job.arms:
-        for sample in range(job.plan.optimize.samples):
-            known = (rollouts.known(arm.skill, example, sample) for example in job.examples)
-            kinds.update(kind for each in known if each is not None and (kind := failure_kind(each)) is not None)
-    return {kind: kinds[kind] for kind in sorted(kinds)}
