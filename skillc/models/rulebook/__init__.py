@@ -8,8 +8,7 @@ from typing import Any, TypedDict
 from skillc.errors import SkillcError
 from skillc.models.rulebook.judge import answer_judge, is_case
 from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
-from skillc.models.rulebook.target import Messages, answer_target
-from skillc.models.rulebook.tool_calls import call_of, chat_message
+from skillc.models.rulebook.target import Messages, answer_target, call_tool
 
 
 class Noise(TypedDict):
@@ -50,8 +49,7 @@ def answer_with_tools(
     Raises:
         SkillcError: as `answer`.
     """
-    name, arguments = call_of(messages, tools, **_noise(parameters), sample=parameters.get("sample", 0))
-    return chat_message(name, arguments, len(messages))
+    return call_tool(messages, tools, **_noise(parameters), sample=parameters.get("sample", 0))
 
 
 def _noise(options: Mapping[str, object]) -> Noise:

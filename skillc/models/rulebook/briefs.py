@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillc.json_values import parse_json
+from skillc.models.rulebook.agent import TRAJECTORY
 from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority
-from skillc.models.rulebook.tools import TRAJECTORY
 
 _ESCAPED = re.compile(r"&((?:amp;)*)lt;")
 _RULE = re.compile(r"^\s*(?:[-*+]\s+)?\[([\w-]+)\]\s+(.*)$")

@@ -213,3 +213,9 @@ def number_of(text: str) -> float | None:
         return float(digits.replace(",", ""))
     except ValueError:
         return None
+
+
+def number_or_text(text: str) -> int | float | str:
+    """Return the first number in a text, whole if it can be; without one, the text."""
+    number = number_of(text)
+    return text if number is None else int(number) if number == int(number) else number

@@ -1,5 +1,7 @@
 """rulebook as a target: it follows the rules that it can read in the skill, and guesses by a weak prior elsewhere.
 
+It answers prompts with output fields, and requests with tools, whose last tool takes the answer.
+
 The prior. A label: the first in declared order whose own words occur in the inputs, else one by the number of letters
 and digits in the inputs, which is deterministic and uninformed. A bool: False. A number: the first one in the inputs,
 else 0. A list: empty. A text: the capitalised phrase that is most frequent in the longest input and not in the others,
@@ -16,11 +18,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import dropwhile
+from typing import Any
 
 from skillc.document.offer import OPEN
 from skillc.json_values import parse_json
-from skillc.models.rulebook.copying import CopyRule, copied_texts, number_of, read_copy_rules
-from skillc.models.rulebook.opening import opened_in, read_offer, skill_to_open
+from skillc.models.rulebook.agent import (
+    TRAJECTORY,
+    TURN,
+    copied_arguments,
+    opened_in,
+    read_offer,
+    results_of,
+    skill_to_open,
+    take_turn,
+)
+from skillc.models.rulebook.copying import CopyRule, copied_texts, number_of, number_or_text, read_copy_rules
 from skillc.models.rulebook.sentences import (
     FUNCTION_WORDS,
     DecisionRule,
@@ -30,7 +42,6 @@ from skillc.models.rulebook.sentences import (
     read_rules,
     reads_majority,
 )
-from skillc.models.rulebook.tools import TRAJECTORY, TURN, results_of, take_turn
 
 _OBSERVATION = "[[ ## observation_0 ## ]]"
 Messages = Sequence[Mapping[str, object]]
@@ -155,16 +166,16 @@ def write_answer(form: PromptFormat, values: Mapping[str, str]) -> str:
     if form.style == "plain":
         return "\n".join(values.values())
     if form.style == "json":
-        return json.dumps({name: _json_value(form, name, value) for name, value in values.items()}, ensure_ascii=False)
+        outputs = {output.name: output for output in form.outputs}
+        return json.dumps({name: _as_json(outputs[name], value) for name, value in values.items()}, ensure_ascii=False)
     blocks = [f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()]
     return "\n\n".join([*blocks, "[[ ## completed ## ]]"])
 
 
-def _json_value(form: PromptFormat, name: str, value: str) -> object:
-    kind = next(output.type for output in form.outputs if output.name == name)
-    if kind == "str" or kind.startswith("Literal"):
+def _as_json(output: OutputField, value: str) -> object:
+    if output.type == "str" or output.type.startswith("Literal"):
         return value
-    return parse_json(value.lower() if kind == "bool" else value, value)
+    return parse_json(value.lower() if output.type == "bool" else value, value)
 
 
 def texts(messages: Messages, role: str) -> list[str]:
@@ -263,9 +274,8 @@ def answer_target(messages: Messages, *, noise: float, seed: int, sample: object
         if output.name in _REASONING and not output.labels and len(form.outputs) > 1:
             values[output.name] = _reasoning(skill, normals, form)
             continue
-        reserved = [label for other in form.outputs if other is not output for label in other.labels]
-        value = value_of(output, skill, inputs, normals, reserved, form)
-        values[output.name] = perturbed(value, output.labels, noise, seed, messages, sample)
+        value = _value_of(output, skill, inputs, normals, form)
+        values[output.name] = _perturbed(value, output.labels, noise, seed, messages, sample)
     return write_answer(form, values)
 
 
@@ -279,15 +289,11 @@ def _reasoning(skill: SkillText, inputs: Mapping[str, str], form: PromptFormat) 
     return f"The text has {', '.join(f'`{t.strip()}`' for t in fired(rule, inputs))}, so the answer is {rule.answer}."
 
 
-def value_of(
-    output: OutputField,
-    skill: SkillText,
-    inputs: Mapping[str, str],
-    normals: Mapping[str, str],
-    reserved: Sequence[str],
-    form: PromptFormat,
+def _value_of(
+    output: OutputField, skill: SkillText, inputs: Mapping[str, str], normals: Mapping[str, str], form: PromptFormat
 ) -> str:
     """Return the value of an output that the skill decides, else the prior's."""
+    reserved = [label for other in form.outputs if other is not output for label in other.labels]
     if output.labels:
         rule = deciding_rule(_about(skill, output.name, form), normals, output.labels, reserved)
         if rule is not None:
@@ -298,7 +304,7 @@ def value_of(
     found = next(filter(None, copies), [])
     if kind.startswith("list"):
         numeric = "int" in kind or "float" in kind
-        return json.dumps([_number_or_text(text) if numeric else text for text in found], ensure_ascii=False)
+        return json.dumps([number_or_text(text) if numeric else text for text in found], ensure_ascii=False)
     if _is_json(output):
         return json.dumps(_object(skill, inputs, normals, form), ensure_ascii=False)
     rule = deciding_rule(_about(skill, output.name, form), normals, (), reserved)
@@ -344,14 +350,9 @@ def _object(
             answer = own[at].answer.partition(" with ")[2]
             values[key] = parse_json(answer, answer)
         elif copy is not None:
-            one = _number_or_text(found[0]) if copy.kind == "number" else found[0]
+            one = number_or_text(found[0]) if copy.kind == "number" else found[0]
             values[key] = found if copy.ordinal == "every" else one
     return values
-
-
-def _number_or_text(text: str) -> object:
-    number = number_of(text)
-    return text if number is None else int(number) if number == int(number) else number
 
 
 def _folded(name: str) -> str:
@@ -400,9 +401,77 @@ def _draw(seed: int, messages: Messages, sample: object, purpose: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) / 2**64
 
 
-def perturbed(label: str, labels: Sequence[str], share: float, seed: int, messages: Messages, sample: object) -> str:
+def _perturbed(label: str, labels: Sequence[str], share: float, seed: int, messages: Messages, sample: object) -> str:
     """Return the label, or with probability `share` one of the others."""
     others = [other for other in labels if other != label]
     if share <= 0 or not others or _draw(seed, messages, sample, "whether") >= share:
         return label
     return others[int(_draw(seed, messages, sample, "which") * len(others))]
+
+
+# ---- tools in the request, calls in the reply ----
+
+_TYPES = {"string": "str", "boolean": "bool", "integer": "int", "number": "float", "array": "list", "object": "dict"}
+
+
+def call_tool(
+    messages: Messages, tools: Sequence[Mapping[str, Any]], *, noise: float, seed: int, sample: object
+) -> dict[str, Any]:
+    """Return the message with the next call, in the OpenAI chat format as are the tools.
+
+    Each tool is called once whose required arguments can be copied, then the last one, which takes the answer.
+    """
+    *others, last = (tool["function"] for tool in tools)
+    form = read_form("\n\n".join(texts(messages, "system")))
+    inputs = read_inputs(form, next(iter(texts(messages, "user")), ""))
+    inputs = {name: value for name, value in inputs.items() if name != "history"}
+    results = "\n".join(texts(messages, "tool"))
+    lists = [calls for message in messages if isinstance(calls := message.get("tool_calls"), list)]
+    called = {call["function"]["name"] for calls in lists for call in calls}
+    for function in others:
+        if function["name"] not in called:
+            arguments = copied_arguments(_schemas(function), {**inputs, "result": results})
+            if arguments:
+                return _call_message(str(function["name"]), arguments, len(messages))
+    outputs = tuple(_output(name, schema) for name, schema in _schemas(last).items())
+    inputs[TRAJECTORY] = results
+    form = PromptFormat(form.style, tuple(inputs), outputs, form.skill)
+    skill, normals = read_skill(form.skill, form.inputs), {name: normal(value) for name, value in inputs.items()}
+    values: dict[str, object] = {}
+    for output in outputs:
+        value = _value_of(output, skill, inputs, normals, form)
+        values[output.name] = _as_json(output, _perturbed(value, output.labels, noise, seed, messages, sample))
+    return _call_message(str(last["name"]), values, len(messages))
+
+
+def _call_message(name: str, arguments: Mapping[str, object], turn: int) -> dict[str, Any]:
+    """Return a call as the message of a chat model; `turn` makes its id unique in a conversation."""
+    function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+    return {
+        "role": "assistant",
+        "content": f"[[ ## next_thought ## ]]\nI call {name}.\n\n[[ ## completed ## ]]",
+        "tool_calls": [{"id": f"call_{turn}", "type": "function", "function": function}],
+    }
+
+
+def _schemas(function: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the schema of each argument; one that is not required has a default."""
+    parameters = function.get("parameters") or {}
+    required = parameters.get("required") or ()
+    properties: Mapping[str, Mapping[str, Any]] = parameters.get("properties") or {}
+    return {name: schema if name in required else {"default": None, **schema} for name, schema in properties.items()}
+
+
+def _output(name: str, schema: Mapping[str, Any]) -> OutputField:
+    """Return an output of the answer as a prompt with fields would describe it."""
+    options = schema.get("anyOf")
+    if isinstance(options, list) and options:
+        return _output(name, next((each for each in options if each.get("type") != "null"), {}))
+    labels = schema.get("enum") or ([schema["const"]] if "const" in schema else ())
+    if labels:
+        return OutputField(name, "Literal", tuple(map(str, labels)))
+    kind = _TYPES.get(str(schema.get("type")), "str")
+    if kind == "list":
+        inner = schema.get("items")
+        kind = f"list[{_TYPES.get(str(inner.get('type')), 'str') if isinstance(inner, Mapping) else 'str'}]"
+    return OutputField(name, kind, ("True", "False") if kind == "bool" else ())
