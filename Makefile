@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := examples/tickets/tickets.skill
+EXPERIMENT := programs/ai_feedback
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm test test-thorough test-ray test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm experiment test test-thorough test-ray test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -14,6 +15,12 @@ demo: .venv/installed
 demo-vllm: .venv/installed .venv-vllm/installed
 	@rm -rf build/demo-vllm && mkdir -p build
 	@SKILLC_VLLM_PYTHON=$(CURDIR)/.venv-vllm/bin/python $(BIN)/skillc compile $(DEMO_VLLM) --output build/demo-vllm
+
+# Skills from the feedback of a judge, without and with the right answers, with scripts in place of models.
+experiment: .venv/installed
+	@rm -rf build/experiment && mkdir -p build/experiment
+	@for f in blind informed; do echo "== $$f"; \
+	  $(BIN)/skillc compile $(EXPERIMENT)/$$f.skill --quiet --output build/experiment/$$f || exit 1; done
 
 # Containers often turn off byte code, without which each process that the tests start compiles skillc again.
 export PYTHONDONTWRITEBYTECODE =
