@@ -18,7 +18,7 @@ from skillc.text import counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from skillc.models.cache.folder import EntryGroup
+    from skillc.models.cache_folder import EntryGroup
 
 _SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
@@ -58,7 +58,7 @@ def show(folder: Path, as_json: bool) -> None:
 
     Exit status: 0 done, 2 an error.
     """
-    from skillc.models.cache.folder import disk_used, entries, find_folder, groups
+    from skillc.models.cache_folder import disk_used, entries, find_folder, groups
 
     found = find_folder(folder)
     by_label = groups(entries(found))
@@ -96,7 +96,7 @@ def prune(
     """
     import time
 
-    from skillc.models.cache import folder as cache_folder
+    from skillc.models import cache_folder
     from skillc.models.endpoint import normalised
     from skillc.text import in_bytes
 
@@ -132,7 +132,7 @@ def export(file: Path, folder: Path, as_json: bool) -> None:
 
     Exit status: 0 done, 2 an error.
     """
-    from skillc.models.cache import folder as cache_folder
+    from skillc.models import cache_folder
 
     moved = cache_folder.export_replies(cache_folder.find_folder(folder), file)
     if as_json:
@@ -155,7 +155,7 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
 
     Exit status: 0 done, 2 an error.
     """
-    from skillc.models.cache import folder as cache_folder
+    from skillc.models import cache_folder
 
     into = cache_folder.find_folder(folder, new=True)
     moved = cache_folder.import_replies(into, file)
@@ -167,7 +167,7 @@ def take_in(file: Path, folder: Path, as_json: bool) -> None:
 
 
 def _group_json(group: EntryGroup) -> dict[str, Any]:
-    from skillc.models.cache.folder import utc_text
+    from skillc.models.cache_folder import utc_text
 
     return {
         "endpoint": group.endpoint,

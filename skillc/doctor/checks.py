@@ -26,8 +26,8 @@ from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
 from skillc.gates import units
-from skillc.models.cache.folder import disk_used
-from skillc.models.cache.replies import DATABASE
+from skillc.models.cache import DATABASE
+from skillc.models.cache_folder import disk_used
 from skillc.models.endpoint import KEY_VARIABLES
 from skillc.models.prices import price_table
 from skillc.plan.schema import ModelPlan, Plan, PricePlan

@@ -8,11 +8,10 @@ DSPy enters by `dspy_lm.py`, from any thread or loop.
 - *who answers*: `roles.py` resolves each role once, with its price (`prices.py`), its endpoint and its backend
   (`endpoint.py`). `backends/registry.py` lists the backends: `litellm.py` (the only file that imports, patches or reads
   litellm), `function.py`, `command.py`, a vLLM server over `serving/`, and the embedded model over `rulebook/`.
-  `guard.py` ends commands and servers however skillc ends.
 - *what came back*: `failures.py` classifies failures and has the fixes that messages offer; `attempts.py` retries.
 - *how fast*: `pace.py` learns the concurrency and the rate of one endpoint, keeps declared quotas and is its circuit
   breaker; `pacing.py` has the queue in front of each endpoint.
 - *what was paid*: `ledger.py` has two accounts with caps, the receipts of attempts and the reserve for the final test.
-- *what is kept*: `cache/`. `replies.py` is the folder of texts, `claims.py` extends the single flight to all
-  processes that share it, `folder.py` is what `skillc cache` does.
+- *what is kept*: `cache.py` has the folder of texts, and extends the single flight to all processes that share it;
+  `cache_folder.py` is what `skillc cache` does.
 """

@@ -16,8 +16,7 @@ from skillc.budget.bounds import preflight_groups, tried_models
 from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse_of
 from skillc.models.backends.litellm import begin, end
-from skillc.models.cache.claims import Claims
-from skillc.models.cache.replies import ReplyCache, ReplyLabel, whole_reply
+from skillc.models.cache import Claims, ReplyCache, ReplyLabel, whole_reply
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, PrefixWarmup, SingleFlight, Ticket, TicketQueue
 from skillc.models.endpoint import Transport

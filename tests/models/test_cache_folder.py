@@ -14,10 +14,9 @@ from model_plans import Scripted, model, plan_of, reply
 from thorough import example_count
 
 from skillc.errors import SkillcError
-from skillc.models import concurrency
-from skillc.models.cache import folder as cache_folder
-from skillc.models.cache.folder import EntryFilter, disk_used, entries, find_folder, groups, prune
-from skillc.models.cache.replies import ReplyCache, ReplyLabel, read_label, whole_reply
+from skillc.models import cache_folder, concurrency
+from skillc.models.cache import ReplyCache, ReplyLabel, read_label, whole_reply
+from skillc.models.cache_folder import EntryFilter, disk_used, entries, find_folder, groups, prune
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.text import in_bytes

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from model_plans import Scripted, plan_of, reply
 
-from skillc.models import concurrency
-from skillc.models.cache import replies
-from skillc.models.cache.replies import ReplyCache
+from skillc.models import cache, concurrency
+from skillc.models.cache import ReplyCache
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 
@@ -114,7 +113,7 @@ def test_a_database_that_may_only_be_read_is_told_at_once(tmp_path: Path) -> Non
 def test_a_locked_database_holds_nobody_up_and_is_given_up_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replies, "_ALL_TRIES", 2.0)
+    monkeypatch.setattr(cache, "_ALL_TRIES", 2.0)
 
     async def scenario() -> None:
         with Client(plan_of(), cache_folder=tmp_path, transport=Scripted()) as client:

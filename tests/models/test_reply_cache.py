@@ -9,7 +9,7 @@ import pytest
 from model_plans import Scripted, plan_of
 
 from skillc.errors import SkillcError
-from skillc.models.cache.replies import ReplyCache
+from skillc.models.cache import ReplyCache
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 from model_plans import Scripted, plan_of, reply
 
-from skillc.models import concurrency
-from skillc.models.cache import claims as claims_module
-from skillc.models.cache.claims import Claims
+from skillc.models import cache, concurrency
+from skillc.models.cache import Claims
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.client import Client
 
@@ -147,7 +146,7 @@ def test_a_stopped_holder_is_waited_for_no_longer_than_one_attempt_may_take(tmp_
         waiter.close()
 
     asyncio.run(scenario())
-    assert not claims_module._FILES
+    assert not cache._FILES
 
 
 def test_whoever_is_cancelled_while_waiting_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -225,7 +224,7 @@ def test_clients_on_loops_of_their_own_in_two_threads_share_one_flight(tmp_path:
 FORKED = """
 import asyncio, os, sys
 from pathlib import Path
-from skillc.models.cache.claims import Claims
+from skillc.models.cache import Claims
 folder = Path(sys.argv[1])
 async def taken(key): return await Claims(folder).take(key, 0) is not None
 held = Claims(folder)
@@ -272,7 +271,7 @@ def test_without_record_locks_claims_hold_within_the_process(tmp_path: Path, mon
     def refuse(*_: object) -> None:
         raise OSError(95, "not supported")
 
-    monkeypatch.setattr(claims_module.fcntl, "lockf", refuse)
+    monkeypatch.setattr(cache.fcntl, "lockf", refuse)
 
     async def scenario() -> None:
         first, second = Claims(tmp_path), Claims(tmp_path)

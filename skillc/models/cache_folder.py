@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.models.cache.replies import (
+from skillc.models.cache import (
     CACHE_ERRORS,
     DATABASE,
     ReplyLabel,
