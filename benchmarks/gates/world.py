@@ -17,7 +17,7 @@ from skillc.document.skill import Document, document_of, for_target
 from skillc.frontend import plan_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine, SearchState
-from skillc.optimize.host import SilentObserver
+from skillc.optimize.host import NoReserve, SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import Example
@@ -106,14 +106,6 @@ class Answers:
         )
 
 
-class _NoReserve:
-    def set_aside(self) -> None:
-        """Nothing to keep back."""
-
-    def open_reserve(self) -> None:
-        """Nothing to free."""
-
-
 def engine_of(plan: Plan, world: Stream, answers: Answers, wave: int, *, planned: int = 100) -> Engine:
     """The engine that a run would have."""
     observer = SilentObserver()
@@ -125,7 +117,7 @@ def engine_of(plan: Plan, world: Stream, answers: Answers, wave: int, *, planned
         observer=observer,
         wave=wave,
         planned=planned,
-        reserve=_NoReserve(),
+        reserve=NoReserve(),
     )
 
 

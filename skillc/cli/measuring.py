@@ -368,13 +368,13 @@ def audit(
     """
     from rich.console import Console
 
-    from skillc.audit.report import audit_json, audit_table
-    from skillc.audit.run import audit as run_audit
-    from skillc.audit.run import audited, skill_of
+    from skillc.artifacts.loading import program_and_skill
+    from skillc.audit import audit as run_audit
+    from skillc.audit import audit_json, audit_table, skill_of
     from skillc.frontend import plan_file
     from skillc.models.client import Client
 
-    file, found = audited(program)
+    file, found = program_and_skill(program, "name the program and the folder: `skillc audit PROGRAM --skill {}`")
     planned = plan_file(file, models=models, settings=settings, offline=offline, runnable=True, every_model=False)
     show_diagnostics(planned.diagnostics)
     document = skill_of(planned, folder or found)

@@ -31,7 +31,7 @@ from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.optimize.final import ComparisonArm
 from skillc.optimize.gate.null import NullGates, accepts_itself
-from skillc.optimize.host import Observer
+from skillc.optimize.host import NoReserve, Observer
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan
@@ -116,16 +116,6 @@ def _check_concurrency(plan: Plan, concurrency: Sequence[int]) -> None:
             f"model `{TARGET}` declares `concurrency = {most}`, so {too_much} rollouts are never in flight at once",
             hint=f"raise it, or use `--concurrency {most}`",
         )
-
-
-class _NoReserve:
-    """Nothing is set aside, as there is no final test."""
-
-    def set_aside(self) -> None:
-        """Do nothing."""
-
-    def open_reserve(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,5 +241,5 @@ def _gates(job: NoiseJob, concurrency: int, rollouts: Rollouts, session: Session
         for example in job.examples
         if all((found := rollouts.known(skill, example, sample)) and found.measured for sample in samples)
     ]
-    engine = replace(session.engine(job.dataset, rollouts, _NoReserve()), plan=job.program)
+    engine = replace(session.engine(job.dataset, rollouts, NoReserve()), plan=job.program)
     return accepts_itself(engine, skill, whole, samples[:size], samples[size:])

@@ -173,3 +173,13 @@ class Reserve(Protocol):
 
     def open_reserve(self) -> None:
         """Release it for the final test."""
+
+
+class NoReserve:
+    """Reserves nothing, because there is no final test."""
+
+    def set_aside(self) -> None:
+        """Do nothing."""
+
+    def open_reserve(self) -> None:
+        """Do nothing."""

@@ -27,7 +27,7 @@ from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.ask import Messages, Optimizer
 from skillc.optimize.engine import Engine, SearchState, is_right, mean_score
-from skillc.optimize.host import Observer, stop_reason
+from skillc.optimize.host import NoReserve, Observer, stop_reason
 from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.propose.proposals import read_edit
 from skillc.optimize.propose.replies import ProposedEdit, ReflectReply, Reply
@@ -111,16 +111,6 @@ class _CountingOptimizer(Optimizer):
         return reply
 
 
-class _NoReserve:
-    """Reserves nothing, because there is no final test."""
-
-    def set_aside(self) -> None:
-        pass
-
-    def open_reserve(self) -> None:
-        pass
-
-
 def sanity_plan(plan: Plan, examples: int) -> Plan:
     """Return the plan of a sanity check: two steps on one batch, few calls, no mechanism that spans steps.
 
@@ -181,7 +171,7 @@ def check_sanity(
     session = Session(plan, client, observer, stop)
     tap = _CountingOptimizer(client, session.watch)
     rollouts = session.rollouts(Meter(plan, planned.root, estimated.dataset.places))
-    engine = session.engine(sanity_data(estimated.dataset, plan.data.seed), rollouts, _NoReserve(), optimizer=tap)
+    engine = session.engine(sanity_data(estimated.dataset, plan.data.seed), rollouts, NoReserve(), optimizer=tap)
     initial = knowing_tools(initial_skill(plan, planned.root), session.tool_names)
     trained = asyncio.run(_train(engine, session, initial))
     if client.lost is not None:

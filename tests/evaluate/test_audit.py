@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from skillc.audit.reading import SkillParts
+from skillc.audit import SkillParts
 from skillc.cli import skillc
 from skillc.document.skill import Document, Section
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory

@@ -13,7 +13,7 @@ from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.metrics.meter import RolloutScores
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine, SearchState
-from skillc.optimize.host import SilentObserver
+from skillc.optimize.host import NoReserve, SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import MICRO, Scored
@@ -109,14 +109,6 @@ class Script:
         if found is None:
             return Rollout(failure="transport")
         return Rollout(one_turn("said", {"scores": found, "say": found.get("say", "")}, cost=1000))
-
-
-class NoReserve:
-    def set_aside(self):
-        pass
-
-    def open_reserve(self):
-        pass
 
 
 def engine(program, script, examples, train=(), *, wave=4, observer=None, planned=3):

@@ -12,7 +12,7 @@ from skillc.data.dataset import Dataset
 from skillc.frontend import check_file
 from skillc.metrics.meter import Meter
 from skillc.optimize.engine import Engine
-from skillc.optimize.host import SilentObserver
+from skillc.optimize.host import NoReserve, SilentObserver
 from skillc.optimize.loop.train import train
 from skillc.optimize.propose.replies import MetaSkillReply, ProposedEdit, ReflectReply, SlowUpdateReply
 from skillc.optimize.rollouts import Rollouts
@@ -119,14 +119,6 @@ class Script:
 
 def add(text):
     return ProposedEdit(op="add", section="rules", text=text, rationale="scripted")
-
-
-class NoReserve:
-    def set_aside(self):
-        """Nothing to keep."""
-
-    def open_reserve(self):
-        """Nothing to free."""
 
 
 def engine_of(plan, script, *, world=None, train_size=4, validation=8, test=0, observer=None, initial=None):
