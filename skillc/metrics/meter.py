@@ -33,10 +33,10 @@ from skillc.gates.terms import (
 )
 from skillc.json_values import JsonObject
 from skillc.metrics.behaviour import TRAJECTORY, WITHOUT_ANSWER, measure_trajectory
-from skillc.metrics.judging.ask import JudgeFailed
 from skillc.metrics.judging.combine import feedback_lines
 from skillc.metrics.judging.judges import Verdicts
 from skillc.metrics.judging.prompt import prompt_digest
+from skillc.metrics.judging.verdict import JudgeFailed
 from skillc.metrics.primitives import COUNTS, PRIMITIVES, SEARCHES, Measurement, Subject, phrases_of, same, text_of
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured, UnmeasuredKind
 from skillc.plan.judges import judges_of

@@ -8,11 +8,18 @@ from fractions import Fraction
 from typing import Any
 
 from skillc.gates.terms import CallTerm
-from skillc.metrics.judging.ask import JudgeFailed
-from skillc.metrics.judging.case import Case
-from skillc.metrics.judging.check.replies import Item, Judgements
-from skillc.metrics.judging.check.variants import INJECTIONS, PADDED, SWAPPED, changed, injected, plain
-from skillc.metrics.judging.verdict import Mark, Verdict
+from skillc.metrics.judging.check.questions import (
+    INJECTIONS,
+    PADDED,
+    SWAPPED,
+    Item,
+    Judgements,
+    changed,
+    injected,
+    plain,
+)
+from skillc.metrics.judging.prompt import Case
+from skillc.metrics.judging.verdict import JudgeFailed, Mark, Verdict
 from skillc.plan.judges import JudgePlan
 from skillc.plan.schema import CriterionPlan, RubricPlan
 

@@ -8,11 +8,11 @@ import planted_judges as planted
 import pytest
 from planted_judges import BY_PAIRS, items, judged
 
-from skillc.metrics.judging.ask import JudgeFailed
-from skillc.metrics.judging.case import Case
 from skillc.metrics.judging.check.findings import JudgeFound, findings_of
 from skillc.metrics.judging.check.labelled import Labelled, labelled_of
-from skillc.metrics.judging.check.variants import INJECTIONS, injection, padding
+from skillc.metrics.judging.check.questions import INJECTIONS, injection, padding
+from skillc.metrics.judging.prompt import Case
+from skillc.metrics.judging.verdict import JudgeFailed
 
 COUNT = 48
 

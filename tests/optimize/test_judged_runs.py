@@ -10,8 +10,8 @@ from workshop import PROGRAM, Workshop
 
 from skillc.document.skill import digest
 from skillc.errors import SkillcError
-from skillc.metrics.judging.ask import JudgeFailed
 from skillc.metrics.judging.combine import Judged
+from skillc.metrics.judging.verdict import JudgeFailed
 from skillc.optimize.gate.flips import measure_flips
 from skillc.optimize.gate.gate import check_requires
 from skillc.optimize.rollouts import Outcome, Rollouts

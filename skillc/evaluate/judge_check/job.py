@@ -27,7 +27,7 @@ from skillc.evaluate.measuring import (
 from skillc.evaluate.skills import INITIAL, NONE, SkillArm, one_arm
 from skillc.frontend import Planned
 from skillc.gates.terms import CallTerm, MetricTerm, walk
-from skillc.metrics.judging.check.variants import has_free_text, variants_of
+from skillc.metrics.judging.check.questions import has_free_text, variants_of
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_skill

@@ -15,8 +15,8 @@ from skillc.data.problems import Problems
 from skillc.data.read import read_rows
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.metrics.judging.case import shown_text
-from skillc.metrics.judging.check.replies import Item
+from skillc.metrics.judging.check.questions import Item
+from skillc.metrics.judging.prompt import shown_text
 from skillc.outcomes import Example
 from skillc.plan.judges import JudgePlan
 from skillc.plan.schema import CriterionPlan

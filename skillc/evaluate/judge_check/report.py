@@ -14,7 +14,7 @@ from skillc.json_values import rounded
 from skillc.metrics.judging.check.biases import Bias
 from skillc.metrics.judging.check.findings import Flips, JudgeFound
 from skillc.metrics.judging.check.labelled import Labelled
-from skillc.metrics.judging.check.variants import variants_of
+from skillc.metrics.judging.check.questions import variants_of
 from skillc.pipeline.report import judge_lines, percent, points
 from skillc.stats.agreement import Agreement
 from skillc.stats.prediction_powered import LEAST_LABELS, Corrected

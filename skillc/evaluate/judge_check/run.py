@@ -20,19 +20,22 @@ from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, MetricTerm, calls, walk
 from skillc.language.families import family_of
-from skillc.metrics.judging.ask import JudgeFailed, ask_judge
-from skillc.metrics.judging.case import case_of, shown_text
 from skillc.metrics.judging.check.findings import JudgeFound, findings_of
-from skillc.metrics.judging.check.replies import Given, Item, Judgements
-from skillc.metrics.judging.check.variants import (
+from skillc.metrics.judging.check.questions import (
     SWAPPED,
+    Given,
+    Item,
+    Judgements,
     Variant,
     changed,
     has_free_text,
     plain,
     variants_of,
 )
-from skillc.metrics.judging.combine import Judged, Reply
+from skillc.metrics.judging.combine import Judged
+from skillc.metrics.judging.judges import ask_judge
+from skillc.metrics.judging.prompt import case_of, right_answers, shown_text
+from skillc.metrics.judging.verdict import JudgeFailed, Reply
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.gate.decide import DOWN
@@ -304,9 +307,7 @@ class _Work:
         if judge.against == "initial":
             rollout = self._initial.get((self._job.models[0].role, example.id, 0))
             return None if rollout is None or rollout.failure is not None else rollout.trajectory
-        gold = example.gold.get(judge.output)
-        field = next(each for each in self._job.program.task.outputs if each.name == judge.output)
-        first = gold[0] if isinstance(gold, list) and gold and field.type.kind != "list" else gold
+        first = next(iter(right_answers(self._job.program, judge.output, example.gold)), None)
         return one_turn(shown_text(first), {**(trajectory.answer or {}), judge.output: first})
 
     def _labelled(self, judge: JudgePlan, label: Label, counts: Counter[str]) -> Item | None:

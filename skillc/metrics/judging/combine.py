@@ -8,13 +8,11 @@ from fractions import Fraction
 from statistics import median
 
 from skillc.gates.terms import CallTerm
-from skillc.metrics.judging.ask import JudgeFailed
 from skillc.metrics.judging.prompt import TIE, A, B
-from skillc.metrics.judging.verdict import Mark, Verdict
+from skillc.metrics.judging.verdict import JudgeFailed, Mark, Reply, Verdict
 from skillc.plan.judges import JudgePlan
 from skillc.plan.schema import CriterionPlan
 
-Reply = Verdict | JudgeFailed
 _HALF = Fraction(1, 2)
 
 
@@ -35,6 +33,10 @@ class Judged:
     pairs: int = 0
     by_order: int = 0
     instructions: int = 0
+
+
+TIED = Judged(_HALF)
+"""The result of an answer that is equal to its reference, which needs no call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +107,6 @@ def combine_pairs(
     return _combined(judge, opinions, [reply for pair in replies for reply in pair], reveal=reveal, pairs=True)
 
 
-def tied(judge: JudgePlan) -> Judged:
-    """Return the result of an answer that is equal to its reference, which needs no call."""
-    return Judged(_HALF)
-
-
 def counts_of(verdicts: Mapping[CallTerm, Judged | JudgeFailed]) -> tuple[int, int, int]:
     """Return the counts of all verdicts on a rollout together."""
     judged = [each for each in verdicts.values() if isinstance(each, Judged)]
@@ -131,7 +128,10 @@ def _combined(
     score, whole = Fraction(0), sum((each.weight for each in judge.rubric.criteria), Fraction(0))
     lines = []
     for criterion, given in zip(judge.rubric.criteria, opinions, strict=True):
-        low, high = (median(_with(given, missing)) for missing in (Fraction(0), Fraction(1)))
+        low, high = (
+            median([missing if each.score is None else each.score for each in given])
+            for missing in (Fraction(0), Fraction(1))
+        )
         if low != high:
             failed = [reply for reply in replies if isinstance(reply, JudgeFailed)]
             return JudgeFailed(failed[0].role, "; ".join(dict.fromkeys(each.detail for each in failed)))
@@ -145,10 +145,6 @@ def _combined(
         by_order=sum(each.by_order for each in heard),
         instructions=sum(isinstance(reply, Verdict) and reply.instructions for reply in replies),
     )
-
-
-def _with(opinions: Sequence[_Opinion], missing: Fraction) -> list[Fraction]:
-    return [missing if each.score is None else each.score for each in opinions]
 
 
 def _line(opinions: Sequence[_Opinion], score: Fraction, *, reveal: bool) -> str:

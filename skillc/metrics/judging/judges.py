@@ -1,31 +1,83 @@
-"""All judges of a plan on one rollout."""
+"""Ask the judges of a plan: one judge about one case, and all judges about one rollout."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm
 from skillc.json_values import JsonObject
-from skillc.metrics.judging.ask import JudgeFailed, ask_judge
-from skillc.metrics.judging.case import Case, case_of
-from skillc.metrics.judging.combine import Judged, Reply, combine_levels, combine_pairs, tied
+from skillc.metrics.judging.combine import TIED, Judged, combine_levels, combine_pairs
+from skillc.metrics.judging.prompt import Case, again_messages, case_code, case_of, judge_messages, right_answers
+from skillc.metrics.judging.verdict import JudgeFailed, MalformedVerdict, Reply, Verdict, read_verdict
 from skillc.metrics.primitives import same
+from skillc.models.calls import Call
 from skillc.models.client import Client
+from skillc.models.failures import CallFailed
 from skillc.outcomes import Example
 from skillc.plan.judges import JudgePlan, judges_of
-from skillc.plan.schema import Plan
+from skillc.plan.schema import Plan, RubricPlan
+from skillc.text import cut
 from skillc.trajectories.trajectory import Trajectory
 
 T = TypeVar("T")
+_SHOWN = 120
 Verdicts = Mapping[CallTerm, Judged | JudgeFailed]
 """The result of each call of `judge` in the metrics of a plan."""
 
 
 class NoReference(SkillcError):  # noqa: N818 -- as the other failures
     """An example has no right answer that a judge compares with."""
+
+
+async def ask_judge(
+    client: Client,
+    role: str,
+    rubric: RubricPlan,
+    case: Case,
+    *,
+    swapped: bool = False,
+    sample: tuple[int, ...] = (0,),
+    stage: str = "judge",
+) -> Reply:
+    """Return the verdict of one judge. A reply that cannot be read, a refusal included, is asked for once more.
+
+    Args:
+        client: sends the call: cached, charged, paced and recorded as every other.
+        role: the model that judges.
+        rubric: the criteria.
+        case: what is judged; with a reference the two are compared.
+        swapped: in a comparison, whether the reference is shown first; otherwise criteria and levels are in reverse
+            order.
+        sample: index of the judgement: equal cases of one sample share a call, another sample is judged anew.
+        stage: for the ledger.
+
+    Raises:
+        PermanentFailure, BudgetReached: from the model.
+    """
+    pair, code = case.reference is not None, case_code(rubric, case)
+    messages = judge_messages(rubric, case, swapped=swapped)
+    problem = ""
+    for again in (0, 1):
+        try:
+            reply = (await client.complete(Call(role, stage, messages, (*sample, again), judges=True))).text
+        except CallFailed as failure:
+            return JudgeFailed(role, client.hide.message(f"judge `{role}`: {failure}"))
+        try:
+            return _without_secrets(client, read_verdict(role, rubric, reply, code=code, pair=pair))
+        except MalformedVerdict as found:
+            problem = f"{found}; it replied {cut(' '.join(reply.split()), _SHOWN)!r}"
+            messages = again_messages(messages, reply, str(found))
+    return JudgeFailed(role, client.hide.message(f"judge `{role}`: no verdict in two replies: {problem}"))
+
+
+def _without_secrets(client: Client, verdict: Verdict) -> Verdict:
+    if not client.hide:
+        return verdict
+    return replace(verdict, marks=tuple(replace(each, reason=client.hide(each.reason)) for each in verdict.marks))
 
 
 class Judges:
@@ -96,7 +148,7 @@ class Judges:
         if judge.against is not None and same(
             (trajectory.answer or {}).get(judge.output), (reference or {}).get(judge.output)
         ):
-            return tied(judge)
+            return TIED
         case = case_of(self._plan, judge, example, trajectory, reference)
         return await self.ask(judge, case, sample=sample, stage=stage)
 
@@ -128,9 +180,7 @@ class Judges:
             if initial is None:
                 return JudgeFailed(judge.roles[0], "the initial skill could not be measured on this example")
             return initial.answer or {}
-        gold = example.gold.get(judge.output)
-        field = next(each for each in self._plan.task.outputs if each.name == judge.output)
-        first = gold[0] if isinstance(gold, list) and gold and field.type.kind != "list" else gold
+        first = next(iter(right_answers(self._plan, judge.output, example.gold)), None)
         if first is None or first == []:
             raise NoReference(
                 f"no right answer for `{judge.output}`", hint="a judge with `against = gold` compares with it"

@@ -52,6 +52,17 @@ class Verdict:
     instructions: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class JudgeFailed:
+    """A judge without a verdict: unmeasured, never a score."""
+
+    role: str
+    detail: str
+
+
+Reply = Verdict | JudgeFailed
+
+
 def read_verdict(role: str, rubric: RubricPlan, text: str, *, code: str, pair: bool) -> Verdict:
     """Read the verdict in a reply: bare JSON, in a code fence, or within prose.
 

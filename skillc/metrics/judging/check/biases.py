@@ -11,8 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from skillc.metrics.judging.check.replies import Item, Judgements
-from skillc.metrics.judging.check.variants import INJECTIONS, PADDED, SWAPPED, Variant, injected, plain
+from skillc.metrics.judging.check.questions import (
+    INJECTIONS,
+    PADDED,
+    SWAPPED,
+    Item,
+    Judgements,
+    Variant,
+    injected,
+    plain,
+)
 from skillc.outcomes import MICRO
 from skillc.stats.family import judge_family
 from skillc.stats.power import LEAST_GROUPS

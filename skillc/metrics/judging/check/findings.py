@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from skillc.metrics.judging.ask import JudgeFailed
 from skillc.metrics.judging.check.biases import Bias, biases_of
 from skillc.metrics.judging.check.labelled import Labelled, labelled_of
-from skillc.metrics.judging.check.replies import Judgements, scale_of
-from skillc.metrics.judging.check.variants import INJECTIONS, SWAPPED, plain
-from skillc.metrics.judging.verdict import Verdict
+from skillc.metrics.judging.check.questions import INJECTIONS, SWAPPED, Judgements, plain, scale_of
+from skillc.metrics.judging.verdict import JudgeFailed, Verdict
 from skillc.stats.agreement import Agreement, agreement, pairs_of_repeats
 from skillc.stats.power import mean_interval
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from skillc.metrics.judging.check.replies import Judgements, scale_of
-from skillc.metrics.judging.check.variants import plain
+from skillc.metrics.judging.check.questions import Judgements, plain, scale_of
 from skillc.stats.agreement import Agreement, Correlation, Rated, agreement, correlation_within
 from skillc.stats.power import mean_interval
 from skillc.stats.prediction_powered import Corrected, corrected_mean
