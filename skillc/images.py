@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
 from math import ceil, sqrt
+from typing import Literal
 
 from skillc.errors import SkillcError
 
@@ -48,11 +49,11 @@ def image_info(data: bytes) -> ImageInfo | None:
     return None
 
 
-def _number(data: bytes, at: int, size: int, order: str) -> int:
+def _number(data: bytes, at: int, size: int, order: Literal["big", "little"]) -> int:
     part = data[at : at + size]
     if len(part) < size:
         raise IndexError(at)
-    return int.from_bytes(part, "big" if order == "big" else "little")
+    return int.from_bytes(part, order)
 
 
 def _png(data: bytes) -> tuple[int, int] | None:

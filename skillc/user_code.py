@@ -215,10 +215,11 @@ def _home(module: str, root: Path, files: list[Path]) -> Path | None:
     from skillc.language.skill_packages import package_of
 
     package = package_of(module)
-    folder = package.folder.resolve() if package is not None else None
+    if package is None:
+        return None
+    folder = package.folder.resolve()
     # Imports within the package are found only if the folder has the module's name.
-    named = folder is not None and package is not None and folder.name == package.module
-    return folder if named and folder is not None and files[0].is_relative_to(folder) else None
+    return folder if folder.name == package.module and files[0].is_relative_to(folder) else None
 
 
 def _imported(file: Path, root: Path, within: str | None = None) -> Iterator[Path]:

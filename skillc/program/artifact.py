@@ -154,16 +154,12 @@ def write_artifact(
         paths.folder.mkdir(parents=True, exist_ok=True)
         for place, content in files.items():
             write_file(place, content)
-        gone = [
-            paths.base / name
-            for name in earlier or {}
-            if paths.base / name not in files and name.startswith(f"{paths.name}/") and ".." not in name.split("/")
-        ]
-        stale = [
-            place
-            for place in gone
-            if place.is_file() and has_digest(place.read_bytes(), (earlier or {})[paths.key(place)])
-        ]
-        remove_files(paths.folder, [place.relative_to(paths.folder).as_posix() for place in stale])
+        stale = []
+        for name, digest in (earlier or {}).items():
+            place = paths.base / name
+            own = name.startswith(f"{paths.name}/") and ".." not in name.split("/") and place not in files
+            if own and place.is_file() and has_digest(place.read_bytes(), digest):
+                stale.append(place.relative_to(paths.folder).as_posix())
+        remove_files(paths.folder, stale)
     except OSError as problem:
         raise SkillcError(f"`{paths.folder}` cannot be written: {problem.strerror}") from problem

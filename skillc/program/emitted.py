@@ -12,14 +12,14 @@ from skillc.artifact_paths import module_name
 from skillc.document.skill import Document, file_sections, link_line
 from skillc.language.kinds import default_of
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
-from skillc.program.names import as_read, class_name, field_names
+from skillc.program.names import PREDICTORS, as_read, class_name, field_names
 from skillc.tools.tool import CHARACTERS_A_TOKEN, Tool, with_texts
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 _TYPES = {"text": "str", "bool": "bool", "number": "float", "integer": "int", "file": "str", "image": "dspy.Image"}
-_PREDICTORS = {"predict": "Predict", "chain_of_thought": "ChainOfThought", "react": "ReAct"}
+_PREDICTORS = {**PREDICTORS, "react": "ReAct"}
 _INDENT = "    "
 
 
@@ -151,15 +151,13 @@ def _tools(task: TaskPlan, tools: Sequence[Tool]) -> dict[str, Any]:
         "native": task.rollout.native_calls,
         "turns": settings.get("turns", default_of("task", "rollout", "turns")),
         "characters": settings.get("result", default_of("task", "rollout", "result")) * CHARACTERS_A_TOKEN // 2,
-        "texts": {tool.name: _lines(_texts(tool)) for tool in tools},
+        "texts": {
+            tool.name: _lines({"desc": tool.about, "args": tool.arguments, "required": tool.required}) for tool in tools
+        },
         "functions": {name: (module, function) for name, (module, _, function) in functions.items()},
         "served": [tool.program_name for tool in tools if not tool.function],
         "renamed": {tool.program_name: tool.name for tool in tools if tool.original and not tool.function},
     }
-
-
-def _texts(tool: Tool) -> dict[str, Any]:
-    return {"desc": tool.about, "args": dict(tool.arguments), "required": list(tool.required)}
 
 
 def _lines(value: Any, depth: int = 1) -> str:

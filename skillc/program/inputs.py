@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,19 +55,20 @@ def _from_caller(value: Any, field: FieldPlan | None, root: Path) -> Any:
         return value
     if field.type.file_kind is None:
         return cut_value(value, field).value
-    if isinstance(value, list | tuple):
-        return [_from_caller(each, field, root) for each in value]
-    return str(root / value) if isinstance(value, str | Path) else value
+    return _each(value, lambda path: str(root / path) if isinstance(path, str | Path) else path)
+
+
+def _each(value: Any, convert: Callable[[Any], Any]) -> Any:
+    """Convert a value, or each of a list."""
+    return [convert(each) for each in value] if isinstance(value, list | tuple) else convert(value)
 
 
 def _converted(value: Any, field: FieldPlan, task: TaskPlan, root: Path, images: dict[str, str] | None) -> Any:
     kind = field.type.file_kind
     if kind == "image":
-        several = value if isinstance(value, list | tuple) else [value]
-        found = [_image(each, field, root, images) for each in several]
-        return found if isinstance(value, list | tuple) else found[0]
+        return _each(value, lambda one: _image(one, field, root, images))
     if kind == "file" and not task.rollout.one_turn:
-        return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
+        return _each(value, str)
     if kind == "file":
         return _texts(value if isinstance(value, list | tuple) else [value], field, root)
     return cut_value(value, field).value

@@ -16,7 +16,7 @@ from skillc.models.client import Client
 from skillc.models.dspy_lm import current_scope, make_lm
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
 from skillc.program.inputs import target_inputs
-from skillc.program.names import as_read, class_name, field_names, kind_of
+from skillc.program.names import PREDICTORS, as_read, class_name, field_names, kind_of
 
 _PLAIN: dict[str, Any] = {
     "text": str,
@@ -91,9 +91,6 @@ class FallbackTarget:
         self.__init__(state["_plan"], state["_root"])  # type: ignore[misc]
 
 
-_PREDICTORS = {"predict": dspy.Predict, "chain_of_thought": dspy.ChainOfThought}
-
-
 class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
     """A compiled skill as a DSPy module; its one predictor is the attribute `answer`.
 
@@ -122,7 +119,8 @@ class SkillModule(dspy.Module):  # type: ignore[misc]  # dspy has no types
         self._names = field_names(task)
         self._task, self._root, self._by_reference = task, root, by_reference
         self._renamed = {new: old for old, new in self._names.items() if new != old}
-        self.answer = (predictor or _PREDICTORS[kind_of(task)])(signature_of(as_read(task), name, instructions))
+        make = predictor or getattr(dspy, PREDICTORS[kind_of(task)])
+        self.answer = make(signature_of(as_read(task), name, instructions))
 
     def forward(self, **inputs: Any) -> dspy.Prediction:
         """Answer one example."""

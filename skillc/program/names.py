@@ -59,7 +59,9 @@ def _reserved() -> frozenset[str]:
     return _TAKEN | frozenset(dir(dspy.Signature)) | frozenset(dir(type(dspy.Signature)))
 
 
-KINDS = ("predict", "chain_of_thought")
+PREDICTORS = {"predict": "Predict", "chain_of_thought": "ChainOfThought"}
+"""DSPy's module by the kind of rollout."""
+KINDS = tuple(PREDICTORS)
 
 
 def kind_of(task: TaskPlan) -> str:

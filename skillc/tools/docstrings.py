@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 _ARGUMENTS = frozenset({"args", "arguments", "parameters", "params"})
@@ -45,27 +45,31 @@ def read_docstring(docstring: str | None) -> ToolTexts:
             about.append(line)
     arguments |= _items(section, body)
     sphinx, rest = _fields(about)
-    return ToolTexts(_paragraphs(rest), {**sphinx, **arguments})
+    paragraphs = (" ".join(each.split()) for each in "\n".join(rest).split("\n\n"))
+    return ToolTexts("\n".join(filter(None, paragraphs)), {**sphinx, **arguments})
 
 
 def _section(lines: Sequence[str], i: int) -> str:
     """Return the name of the section that begins at a line, else an empty text."""
     found = _GOOGLE.match(lines[i])
     name = found[1].lower() if found else ""
-    if not name and i + 1 < len(lines) and lines[i].strip() and set(lines[i + 1].strip()) == {"-"}:
+    if not name and i + 1 < len(lines) and lines[i].strip() and _underlines(lines[i + 1]):
         name = lines[i].strip().lower()
     return name if name in _SECTIONS else ""
+
+
+def _underlines(line: str) -> bool:
+    return set(line.strip()) == {"-"}
 
 
 def _items(section: str, body: Sequence[str]) -> dict[str, str]:
     """Return the text of each argument in a section."""
     if section not in _ARGUMENTS:
         return {}
-    lines = [line for line in body if line.strip() and set(line.strip()) != {"-"}]
-    if not lines:
-        return {}
-    underlined = any(line.strip() and set(line.strip()) == {"-"} for line in body)
-    indent = min(len(line) - len(line.lstrip()) for line in lines)
+    written = [line for line in body if line.strip()]
+    lines = [line for line in written if not _underlines(line)]
+    underlined = len(lines) < len(written)
+    indent = min((len(line) - len(line.lstrip()) for line in lines), default=0)
     found: dict[str, list[str]] = {}
     name = ""
     for line in lines:
@@ -95,14 +99,3 @@ def _fields(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif name and line.strip():
             arguments[name] = f"{arguments[name]} {line.strip()}".strip()
     return arguments, rest
-
-
-def _paragraphs(lines: Sequence[str]) -> str:
-    """Join the lines of each paragraph."""
-    return "\n".join(_joined(lines))
-
-
-def _joined(lines: Sequence[str]) -> Iterator[str]:
-    for paragraph in "\n".join(lines).split("\n\n"):
-        if text := " ".join(paragraph.split()):
-            yield text

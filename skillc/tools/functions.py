@@ -19,10 +19,12 @@ from skillc.language.kinds import ENVIRONMENT
 from skillc.text import cut, listed
 from skillc.tools.docstrings import read_docstring
 from skillc.tools.tool import Tool, ToolFailed, ToolServerDown, as_result
-from skillc.user_code import ThreadExit, call_function, load_function, source_digest
+from skillc.user_code import ThreadExit, call_function, load_function
 
 CURRENT: ContextVar[Any] = ContextVar("skillc_environment")
 """The environment of the rollout, while a tool is called."""
+# A type that contains itself ends at this depth.
+_DEEPEST = 6
 
 
 def function_tool(name: str, root: Path, *, inside: bool = False) -> Tool:
@@ -71,15 +73,6 @@ def function_tool(name: str, root: Path, *, inside: bool = False) -> Tool:
 
     tool_name = name.rpartition(":")[2].rpartition(".")[2]
     return Tool(tool_name, texts.about, arguments, required, call, f'python("{name}")', name, acts)
-
-
-def function_source(name: str, root: Path) -> str:
-    """Return the digest of a function and of the files that it imports.
-
-    Raises:
-        SkillcError: the function does not exist.
-    """
-    return source_digest(name, load_function(name, root, "tool"), root)
 
 
 def _described(problem: BaseException) -> str:
@@ -166,7 +159,6 @@ def plain_schema(schema: Any, definitions: Mapping[str, Any] | None = None, dept
     if isinstance(reference, str):
         target = known.get(reference.rpartition("/")[2], {})
         rest = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
-        # A type that contains itself ends here.
         return {} if depth > _DEEPEST else plain_schema({**target, **rest}, known, depth + 1)
     properties = schema.get("properties")
     named = properties if isinstance(properties, dict) else {}
@@ -179,6 +171,3 @@ def plain_schema(schema: Any, definitions: Mapping[str, Any] | None = None, dept
         for key, value in schema.items()
         if key != "$defs" and not (key == "title" and isinstance(value, str))
     }
-
-
-_DEEPEST = 6

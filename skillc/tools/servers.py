@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject, as_text
+from skillc.processes.command import last_line
 from skillc.processes.guard import GUARD, MARK, ending
 from skillc.text import cut
 from skillc.tools.functions import plain_schema
@@ -100,7 +101,11 @@ class ToolServer:
     """
 
     def __init__(self, address: ServerAddress, loop: ServerLoop) -> None:
-        _require_sdk()
+        try:
+            importlib.import_module("mcp.client.client")
+        except ImportError as problem:
+            hint = 'install it: `pip install "skillc[mcp]"`'
+            raise SkillcError("`mcp(...)` needs the MCP SDK, which is not installed", hint=hint) from problem
         self._address = address
         self._on = loop
         self._session: _Session | None = None
@@ -259,8 +264,7 @@ class _Session:
         with suppress(OSError, ValueError):
             self._log.seek(0, os.SEEK_END)
             self._log.seek(max(0, self._log.tell() - _TAIL))
-            lines = self._log.read().decode(errors="replace").split("\n")
-            return cut(next((line for line in reversed(lines) if line.strip()), ""), 300)
+            return cut(last_line(self._log.read()), 300)
         return ""
 
     async def _alive(self, work: Coroutine[Any, Any, T]) -> T:
@@ -330,15 +334,6 @@ async def _open(address: ServerAddress) -> _Session:
         await session.close()
         raise ToolServerDown(f"{reason}; it printed: {said}" if said else reason) from problem
     return session
-
-
-def _require_sdk() -> None:
-    try:
-        importlib.import_module("mcp.client.client")
-    except ImportError as problem:
-        raise SkillcError(
-            "`mcp(...)` needs the MCP SDK, which is not installed", hint='install it: `pip install "skillc[mcp]"`'
-        ) from problem
 
 
 def _refusal(problem: Exception) -> str | None:

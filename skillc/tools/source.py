@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.document.skill import Mode, Section
 from skillc.document.tool_lines import SECTION, name_problem
 from skillc.errors import SkillcError
-from skillc.language.checked import Checked, Entity, Invocation, Items, Setting, Word
+from skillc.language.checked import Checked, Invocation, Items, Setting, Word
 from skillc.language.kinds import ACT, ENVIRONMENT
 from skillc.language.scope import agent_block
 from skillc.syntax.source import Source, Span
@@ -22,6 +22,7 @@ _PLAIN = frozenset(
 )
 _DESCRIBE = "add a section `Args:` to its docstring, with a line `name: what it is` for each parameter"
 ReadSource = Callable[[str], Source]
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
@@ -52,10 +53,12 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
             yield Diagnostic("SK224", f"two tools are named `{tool}`, `{seen[tool]}` and `{name}`", label, hint=hint)
             continue
         seen[tool] = name
-        if tool == ACT and kind == "environment" and _takes(name, read) is False:
+        tree, found = _definition(name, read)
+        inside = kind == "environment"
+        if inside and tool == ACT and isinstance(found, Function) and not _takes_environment(found):
             hint = f"rename the function, or let it act by a parameter `{ENVIRONMENT}`"
             yield Diagnostic("SK224", f"`{name}` has the name of the agent's action", label, hint=hint)
-        for message, hint in _problems(name, read, inside=kind == "environment"):
+        for message, hint in _problems(name, tree, found, inside=inside):
             yield Diagnostic("SK223", message, label, hint=hint)
 
 
@@ -78,25 +81,16 @@ def _renamed(checked: Checked, tools: Setting | None) -> Iterator[Diagnostic]:
             yield Diagnostic("SK225", message, label, hint=f"move `rename = on` to `trainable section {SECTION}`")
         else:
             # Only a run knows the tools of servers.
-            problem = _wrong_name(section, names if len(functions) == len(items) else ())
+            known = names if len(functions) == len(items) else ()
+            text = section.value if isinstance(section.value, str) else ""
+            mode: Mode = "trainable" if "trainable" in section.words else "frozen"
+            problem = name_problem(Section(SECTION, mode, text), known)
             if problem is not None:
                 yield Diagnostic("SK225", problem, label, hint="correct the line with the arrow")
 
 
-def _wrong_name(section: Entity, names: Sequence[str]) -> str | None:
-    text = section.value if isinstance(section.value, str) else ""
-    mode: Mode = "trainable" if "trainable" in section.words else "frozen"
-    return name_problem(Section(SECTION, mode, text), names)
-
-
-def _takes(name: str, read: ReadSource) -> bool | None:
-    """Whether a function takes the environment; None if only a run can know."""
-    module, _, function = name.partition(":")
-    tree = _tree(module, read)
-    found = next((each for each in _statements(tree) if _defines(each, function)), None) if tree is not None else None
-    if not isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef):
-        return None
-    return any(each.arg == ENVIRONMENT for each in (*found.args.args, *found.args.kwonlyargs))
+def _takes_environment(function: Function) -> bool:
+    return any(each.arg == ENVIRONMENT for each in (*function.args.args, *function.args.kwonlyargs))
 
 
 def _place(setting: Setting, name: str, *, again: bool) -> Span:
@@ -107,25 +101,27 @@ def _place(setting: Setting, name: str, *, again: bool) -> Span:
     return Span(start, start + len(name) + 2) if start >= 0 else setting.span
 
 
-def _problems(name: str, read: ReadSource, *, inside: bool) -> Iterator[tuple[str, str]]:
+def _problems(name: str, tree: ast.Module | None, found: ast.stmt | None, *, inside: bool) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with a function, each with the fix; nothing of a module outside of the program's folder."""
-    module, colon, function = name.partition(":")
-    if not colon or not function.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+    module, _, function = name.partition(":")
+    if not _is_name(name):
         yield f"`{name}` is not a function's name", 'write `python("module:function")`'
-        return
-    tree = _tree(module, read)
-    if tree is None:
-        return
-    found = next((each for each in _statements(tree) if _defines(each, function)), None)
-    if found is None:
-        if not any(isinstance(each, ast.ImportFrom) and each.names[0].name == "*" for each in tree.body):
-            yield f"the module `{module}` has no function `{function}`", f"define it in `{module.replace('.', '/')}.py`"
-        return
-    if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef):
+    elif isinstance(found, Function):
         yield from _lacks(name, found, inside=inside)
+    elif tree is not None and found is None and not any(map(_imports_all, tree.body)):
+        yield f"the module `{module}` has no function `{function}`", f"define it in `{module.replace('.', '/')}.py`"
 
 
-def _lacks(name: str, function: ast.FunctionDef | ast.AsyncFunctionDef, *, inside: bool) -> Iterator[tuple[str, str]]:
+def _is_name(name: str) -> bool:
+    module, _, function = name.partition(":")
+    return all(part.isidentifier() for part in (*module.split("."), function))
+
+
+def _imports_all(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*"
+
+
+def _lacks(name: str, function: Function, *, inside: bool) -> Iterator[tuple[str, str]]:
     texts = read_docstring(ast.get_docstring(function))
     if not texts.about:
         hint = "describe in its docstring what it does and when to use it"
@@ -151,14 +147,19 @@ def _is_plain(annotation: ast.expr | None) -> bool:
     return names <= _PLAIN
 
 
-def _tree(module: str, read: ReadSource) -> ast.Module | None:
+def _definition(name: str, read: ReadSource) -> tuple[ast.Module | None, ast.stmt | None]:
+    """Return the module of a function in the program's folder, and the statement that defines it, as far as found."""
+    if not _is_name(name):
+        return None, None
+    module, _, function = name.partition(":")
     path = module.replace(".", "/")
     for file in (f"{path}.py", f"{path}/__init__.py"):
         try:
-            return ast.parse(read(file).text)
+            tree = ast.parse(read(file).text)
         except (SkillcError, SyntaxError, ValueError, RecursionError):
             continue
-    return None
+        return tree, next((each for each in _statements(tree) if _defines(each, function)), None)
+    return None, None
 
 
 def _statements(tree: ast.Module) -> Iterable[ast.stmt]:
@@ -175,15 +176,11 @@ def _statements(tree: ast.Module) -> Iterable[ast.stmt]:
 
 
 def _defines(statement: ast.stmt, name: str) -> bool:
-    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+    if isinstance(statement, Function | ast.ClassDef):
         return statement.name == name
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return any((each.asname or each.name) == name for each in statement.names)
-    targets = (
-        statement.targets
-        if isinstance(statement, ast.Assign)
-        else [statement.target]
-        if isinstance(statement, ast.AnnAssign)
-        else []
-    )
+    if not isinstance(statement, ast.Assign | ast.AnnAssign):
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     return any(isinstance(each, ast.Name) and each.id == name for target in targets for each in ast.walk(target))

@@ -12,9 +12,10 @@ from pydantic import JsonValue
 
 from skillc.errors import SkillcError
 from skillc.redaction import Redactor, Secret
-from skillc.tools.functions import function_source, function_tool
+from skillc.tools.functions import function_tool
 from skillc.tools.servers import ServerAddress, ServerLoop, ToolServer
 from skillc.tools.tool import Tool
+from skillc.user_code import load_function, source_digest
 
 RESERVED = frozenset({"finish"})
 """Names that an agent's own tools have."""
@@ -117,7 +118,8 @@ def tools_source(declared: Sequence[JsonValue], root: Path) -> str:
         SkillcError: a function does not exist.
     """
     functions = (each for each in declared if isinstance(each, dict) and each["function"] == "python")
-    return " ".join(function_source(_first(each), root) for each in functions)
+    names = [_first(each) for each in functions]
+    return " ".join(source_digest(name, load_function(name, root, "tool"), root) for name in names)
 
 
 def _variable(name: str, server: str, environ: Mapping[str, str]) -> str:

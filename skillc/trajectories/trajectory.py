@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -178,17 +179,11 @@ def _by_weight(steps: Sequence[Step]) -> Iterable[int]:
 
 
 def _with_gaps(kept: Mapping[int, str], total: int) -> Iterable[str]:
-    missing = 0
-    for i in range(total):
-        if i in kept:
-            if missing:
-                yield f"[{missing} steps left out]"
-            missing = 0
-            yield kept[i]
+    for is_kept, numbers in groupby(range(total), kept.__contains__):
+        if is_kept:
+            yield from (kept[i] for i in numbers)
         else:
-            missing += 1
-    if missing:
-        yield f"[{missing} steps left out]"
+            yield f"[{len(list(numbers))} steps left out]"
 
 
 # ---- without secrets ------------------------------------------------------------------------------
