@@ -7,6 +7,7 @@ import platform
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
@@ -20,22 +21,27 @@ from skillc.budget.spend import Spend, price_hint
 from skillc.diagnostics.diagnostic import Severity
 from skillc.doctor.machine import free_disk, machine_here
 from skillc.doctor.reach import CallResults, PreparedCalls
-from skillc.doctor.report import Finding
-from skillc.doctor.rollouts import check_agent, check_sandboxes
+from skillc.doctor.report import Finding, Level
 from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
 from skillc.gates import units
+from skillc.language.kinds import is_agent
 from skillc.models.cache import DATABASE
 from skillc.models.cache_folder import disk_used
 from skillc.models.endpoint import KEY_VARIABLES
 from skillc.models.prices import price_table
-from skillc.plan.schema import ModelPlan, Plan, PricePlan
+from skillc.plan.models import TARGET
+from skillc.plan.schema import Plan
 from skillc.run.folder import RunFolder
+from skillc.sandbox.container import ENGINES, is_rootless
+from skillc.sandbox.policy import IMAGE, DeclaredSandbox, Kind, declared_sandbox
+from skillc.sandbox.run import CHOSEN, problem_of
+from skillc.tasks.agents.installed import program_of
 from skillc.text import counted, in_bytes, joined
 
-_INSTALLED, _COST, _DISK = "installed", "cost", "disk"
-_GROUPS = (_INSTALLED, "program", "sandbox", "models", _COST, _DISK, "memory")
+_INSTALLED, _SANDBOX, _COST, _DISK = "installed", "sandbox", "cost", "disk"
+_GROUPS = (_INSTALLED, "program", _SANDBOX, "models", _COST, _DISK, "memory")
 # Extras by the setting of `method` that needs them, with their packages.
 _EXTRAS = {"gepa": "gepa", "miprov2": "optuna"}
 # Bytes of a call beside its text, in the cache and the run folder together (1,155 were measured with replies of 20
@@ -92,7 +98,7 @@ def check_program(
         *check_agent(plan, root, environ),
         *program.findings,
         *sorted(models, key=lambda finding: roles.index(finding.what)),
-        *check_prices(plan, price_table(plan)),
+        *check_prices(plan),
         *(check_spend(plan, estimated) if estimated is not None else ()),
         check_disk(plan, root / ".skillc", estimated.bounds if estimated is not None else None),
         *check_sandboxes(plan),
@@ -133,22 +139,16 @@ def check_packages(plan: Plan | None, find: Callable[[str], str | None] = instal
     """Check Python and the packages; a missing package that the program does not need is a note."""
     yield Finding(_INSTALLED, "ok", "python", f"{platform.python_version()} at {sys.executable}")
     yield Finding(_INSTALLED, "ok", "skillc", __version__)
-    for requirement in _requirements():
-        if requirement.marker is None:
-            yield _package(requirement, find(requirement.name))
+    with suppress(PackageNotFoundError):
+        for requirement in map(Requirement, requires("skillc") or ()):
+            if requirement.marker is None:
+                yield _package(requirement, find(requirement.name))
     for method, package in _EXTRAS.items():
         yield _extra(method, package, find(package), plan)
     shared = sys.platform != "win32"
     calls = "share" if shared else "do not share"
     detail = f"SQLite {sqlite3.sqlite_version}; processes with one cache {calls} calls in flight"
     yield Finding(_INSTALLED, "ok" if shared else "note", "cache", detail)
-
-
-def _requirements() -> list[Requirement]:
-    try:
-        return [Requirement(text) for text in requires("skillc") or ()]
-    except PackageNotFoundError:
-        return []
 
 
 def _package(requirement: Requirement, found: str | None) -> Finding:
@@ -177,23 +177,22 @@ def check_keys(environ: Mapping[str, str] = os.environ) -> Finding:
     return Finding("models", "note", "keys", "no provider's key is set; `--offline` and your own servers need none")
 
 
-def check_prices(plan: Plan, prices: Mapping[str, PricePlan | None]) -> Iterator[Finding]:
+def check_prices(plan: Plan) -> Iterator[Finding]:
     """Report the price of each role's model per million tokens, or per call."""
-    for model in plan.models.values():
-        yield _price(model, prices.get(model.role), capped=plan.budget.cost is not None)
-
-
-def _price(model: ModelPlan, price: PricePlan | None, *, capped: bool) -> Finding:
-    if price is None:
-        detail = f"the price of `{model.model}` is unknown" + (", and the budget caps the cost" if capped else "")
-        return Finding(_COST, "missing" if capped else "note", model.role, detail, price_hint(model))
-    rates = []
-    if price.input or price.output:
-        entry, reply = units.dollars(price.input), units.dollars(price.output)
-        rates.append(f"{entry} in, {reply} out per million tokens at most")
-    if price.call:
-        rates.append(f"{units.dollars(price.call)} a call")
-    return Finding(_COST, "ok", model.role, f"`{model.model}`: {joined(rates) or 'free'}")
+    capped = plan.budget.cost is not None
+    for role, price in price_table(plan).items():
+        model = plan.models[role]
+        if price is None:
+            detail = f"the price of `{model.model}` is unknown" + (", and the budget caps the cost" if capped else "")
+            yield Finding(_COST, "missing" if capped else "note", role, detail, price_hint(model))
+            continue
+        rates = []
+        if price.input or price.output:
+            entry, reply = units.dollars(price.input), units.dollars(price.output)
+            rates.append(f"{entry} in, {reply} out per million tokens at most")
+        if price.call:
+            rates.append(f"{units.dollars(price.call)} a call")
+        yield Finding(_COST, "ok", role, f"`{model.model}`: {joined(rates) or 'free'}")
 
 
 def check_spend(plan: Plan, estimated: Estimated) -> Iterator[Finding]:
@@ -218,7 +217,7 @@ def check_disk(plan: Plan, home: Path, bounds: Bounds | None) -> Finding:
     """Check the free disk space for what a compile writes into its `.skillc` folder."""
     cache = RunFolder(home, "").cache
     free = free_disk(home)
-    if not _writable(home):
+    if not os.access(next((each for each in (home, *home.parents) if each.exists()), home), os.W_OK):
         fix = f"chmod u+w {home if home.exists() else home.parent}"
         return Finding(_DISK, "missing", "run folder", f"{home} cannot be written", fix)
     kept = f"; {in_bytes(disk_used(cache))} of replies are cached" if (cache / DATABASE).is_file() else ""
@@ -238,6 +237,97 @@ def most_written(plan: Plan, bounds: Bounds) -> int:
     return calls * _A_CALL + estimate.reply * _A_TOKEN
 
 
-def _writable(home: Path) -> bool:
-    here = next((folder for folder in (home, *home.parents) if folder.exists()), home)
-    return os.access(here, os.W_OK)
+# ---- what rollouts of code and agents need: the program of the agent, and a sandbox ----
+
+_INSTALL = {
+    "bubblewrap": "install the package `bubblewrap` of your system",
+    "landlock": '`pip install "skillc[sandbox]"`',
+    "docker": "install Docker, rootless if possible",
+    "podman": "install Podman",
+}
+_STOPS = {
+    "bubblewrap": "namespaces: no other files, processes or network",
+    "landlock": "Landlock and seccomp: no other files or network",
+}
+
+
+def check_agent(plan: Plan, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Report where the program of an agent is; nothing for other kinds of rollouts."""
+    rollout = plan.task.rollout
+    if not is_agent(rollout.kind):
+        return
+    sandbox = declared_sandbox(rollout.settings.get("sandbox"))
+    if sandbox.kind in ENGINES and problem_of(sandbox.kind, sandbox.image) is not None:
+        # Its image cannot be asked; the line of the sandbox reports why.
+        return
+    try:
+        yield Finding(_INSTALLED, "ok", rollout.kind, program_of(plan, root, environ))
+    except SkillcError as problem:
+        yield Finding(_INSTALLED, "missing", rollout.kind, problem.message, problem.hint)
+
+
+def check_sandboxes(plan: Plan, problem: Callable[[Kind, str, bool], str | None] = problem_of) -> Iterator[Finding]:
+    """Report each sandbox that the program could use; one that it declares and that does not work is missing.
+
+    Args:
+        plan: a program without rollouts of code or agents, and without tests of scripts, has no finding.
+        problem: why a sandbox with an image does not work here, None if it does; whether it must reach hosts.
+    """
+    needs = dict(_needs(plan))
+    for sandbox in needs.values():
+        if sandbox.kind == "unsafe":
+            detail = "`sandbox = unsafe`: code runs with your rights, and can read and change all of your files"
+            yield Finding(_SANDBOX, "note", "unsafe", detail, "declare another sandbox, or remove the setting")
+    needs = {user: each for user, each in needs.items() if each.kind != "unsafe"}
+    if not needs:
+        return
+    problems: dict[tuple[Kind, str], str | None] = {(kind, IMAGE): problem(kind, IMAGE, False) for kind in CHOSEN}
+    hosts = _reaches_hosts(plan)
+    for sandbox in needs.values():
+        if sandbox.kind in ENGINES:
+            problems[sandbox.kind, sandbox.image] = problem(sandbox.kind, sandbox.image, hosts)
+    best = next((kind for kind in CHOSEN if problems[kind, IMAGE] is None), None)
+    for (kind, image), why in problems.items():
+        declared = [u for u, each in needs.items() if each.kind == kind and (kind in CHOSEN or each.image == image)]
+        if why is None:
+            users = [*declared, *(u for u, each in needs.items() if each.kind is None and kind == best)]
+            used = f"; {joined(users, 'and')} use it" if users else ""
+            yield Finding(_SANDBOX, "ok", kind, f"{_describe(kind)}{used}")
+        else:
+            suffix = ", and the program declares it" if declared else ""
+            level: Level = "missing" if declared else "note"
+            yield Finding(_SANDBOX, level, kind, f"{why}{suffix}", _fix(kind, why))
+    if best is None:
+        for user, sandbox in needs.items():
+            if sandbox.kind is None:
+                detail = f"none works here, and {user} run nothing without one"
+                yield Finding(_SANDBOX, "missing", "any", detail, _fix("bubblewrap", ""))
+
+
+def _needs(plan: Plan) -> Iterator[tuple[str, DeclaredSandbox]]:
+    """Yield what of a program runs in a sandbox, and which it declares."""
+    rollout = plan.task.rollout
+    if rollout.kind == "code" or is_agent(rollout.kind):
+        yield "rollouts", declared_sandbox(rollout.settings.get("sandbox"))
+    for section in plan.skill.sections:
+        if section.tests is not None:
+            yield f"the tests of `{section.file}`", declared_sandbox(section.tests.sandbox)
+
+
+def _reaches_hosts(plan: Plan) -> bool:
+    """Whether rollouts reach hosts: declared ones, or the model of an agent."""
+    rollout = plan.task.rollout
+    target = plan.models[TARGET]
+    addressed = any((target.base_url, target.base_url_env, target.serve))
+    return bool(rollout.settings.get("hosts")) or (is_agent(rollout.kind) and (addressed or rollout.kind != "command"))
+
+
+def _describe(kind: Kind) -> str:
+    if kind in ENGINES:
+        return f"containers{', rootless' if is_rootless(kind) else ' of an engine with the rights of root'}"
+    return _STOPS[kind]
+
+
+def _fix(kind: Kind, why: str) -> str:
+    _, pull, command = why.partition("; run ")
+    return command if pull else _INSTALL[kind]

@@ -1,4 +1,4 @@
-"""The machine: its GPUs, its memory, the room on its disks."""
+"""The machine: its GPUs, its memory, the free space on its disks."""
 
 from __future__ import annotations
 

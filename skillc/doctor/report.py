@@ -57,8 +57,19 @@ def as_text(findings: Sequence[Finding], width: int) -> Text:
         text.append(f"{group}\n", style="bold")
         block = list(found)
         names = max((len(each.what) for each in block if len(each.what) <= _WIDEST_NAME), default=0)
+        beside = 2 + _LEVEL + names + 2
         for finding in block:
-            _append(text, finding, names, width)
+            text.append(f"  {finding.level:<{_LEVEL}}", style=_STYLE[finding.level])
+            if len(finding.what) <= names and width - beside >= _LEAST_DETAIL:
+                text.append(f"{finding.what:<{names}}  ")
+                indent = beside
+            else:
+                indent = 2 + _LEVEL
+                text.append(f"{finding.what}\n{' ' * indent}")
+            text.append(_wrapped(finding.detail, indent, width).lstrip() + "\n")
+            for part, is_command in _parts(finding.fix) if finding.fix and finding.level != "ok" else ():
+                line = f"{' ' * (indent + 2)}{part}" if is_command else _wrapped(part, indent, width)
+                text.append(f"{line}\n", style="cyan")
         text.append("\n")
     missing = sum(finding.level == "missing" for finding in findings)
     last = f"{counted(missing, 'thing is', 'things are')} missing" if missing else "nothing is missing"
@@ -94,23 +105,7 @@ def _parts(fix: str) -> Iterator[tuple[str, bool]]:
         yield prose.strip(" ;,"), False
 
 
-def _append(text: Text, finding: Finding, names: int, width: int) -> None:
-    text.append(f"  {finding.level:<{_LEVEL}}", style=_STYLE[finding.level])
-    beside = 2 + _LEVEL + names + 2
-    if len(finding.what) <= names and width - beside >= _LEAST_DETAIL:
-        text.append(f"{finding.what:<{names}}  ")
-        indent = beside
-    else:
-        indent = 2 + _LEVEL
-        text.append(f"{finding.what}\n{' ' * indent}")
-    text.append(_wrapped(finding.detail, indent, width).lstrip() + "\n")
-    if finding.fix and finding.level != "ok":
-        for part, is_command in _parts(finding.fix):
-            line = f"{' ' * (indent + 2)}{part}" if is_command else _wrapped(part, indent, width)
-            text.append(f"{line}\n", style="cyan")
-
-
 def _wrapped(prose: str, indent: int, width: int) -> str:
-    room, margin = max(width, indent + _LEAST_DETAIL), " " * indent
-    wrapper = textwrap.TextWrapper(room, margin, margin, break_long_words=False, break_on_hyphens=False)
+    widest, margin = max(width, indent + _LEAST_DETAIL), " " * indent
+    wrapper = textwrap.TextWrapper(widest, margin, margin, break_long_words=False, break_on_hyphens=False)
     return "\n".join(line for part in prose.split("\n") for line in wrapper.wrap(part) or [""])

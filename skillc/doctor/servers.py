@@ -97,7 +97,10 @@ def check_servers(
     machine = machine or machine_here()
     for server in servers:
         yield _interpreter(f"vllm for {server.name}", server.options.python, root)
-        yield from _seeds(server, root, environ)
+        for model in server.models:
+            refused = refused_seed(model, root, environ)
+            if refused is not None:
+                yield Finding("installed", "missing", f"seed of `{model.role}`", refused.message, refused.hint)
         # The server's variables: the process's, overridden by the program's.
         variables = {**environ, **server.options.env}
         files = files_of(server.source, root, variables, server.options.revision)
@@ -142,14 +145,6 @@ def _interpreter(what: str, declared: str | None, root: Path) -> Finding:
     except SkillcError as problem:
         return Finding("installed", "missing", what, problem.message, problem.hint)
     return Finding("installed", "ok", what, f"in {found}")
-
-
-def _seeds(server: ServerPlan, root: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Report the roles whose seeded calls would crash the server."""
-    for model in server.models:
-        problem = refused_seed(model, root, environ)
-        if problem is not None:
-            yield Finding("installed", "missing", f"seed of `{model.role}`", problem.message, problem.hint)
 
 
 def _weights(server: ServerPlan, files: ModelFiles | None, environ: Mapping[str, str]) -> Finding:

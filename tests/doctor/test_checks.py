@@ -66,13 +66,13 @@ def test_prices_of_each_role() -> None:
         model("unknown", name="openai/own-model"),
         model("agent", name="exec/agent", price=PricePlan(input=Fraction(0), output=Fraction(0), call=Fraction(1, 2))),
     )
-    found = by_name(check_prices(plan, price_table(plan)))
+    found = by_name(check_prices(plan))
     assert "free" in found["cheap"].detail
     assert "$1.00 in, $4.00 out" in found["declared"].detail
     assert found["unknown"].level == "note"
     assert found["agent"].detail == "`exec/agent`: $0.50 a call"
     capped = plan.model_copy(update={"budget": replace(plan.budget, cost=Fraction(3))})
-    assert by_name(check_prices(capped, price_table(capped)))["unknown"].level == "missing"
+    assert by_name(check_prices(capped))["unknown"].level == "missing"
 
 
 def test_the_disk_against_what_the_plan_expects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

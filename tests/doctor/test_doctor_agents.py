@@ -3,7 +3,7 @@
 import pytest
 from model_plans import plan_of
 
-from skillc.doctor.rollouts import check_agent
+from skillc.doctor.checks import check_agent
 from skillc.plan.schema import Plan, RolloutPlan
 
 

@@ -3,8 +3,8 @@
 import pytest
 from model_plans import plan_of
 
+from skillc.doctor.checks import check_sandboxes
 from skillc.doctor.report import status_of
-from skillc.doctor.rollouts import check_sandboxes
 from skillc.plan.schema import RolloutPlan, SectionPlan, TestsPlan
 
 

@@ -6,7 +6,7 @@ import pytest
 from fake_agents import plan, program, run
 from played_engine import LIMITS, values
 
-from skillc.doctor.rollouts import check_agent
+from skillc.doctor.checks import check_agent
 from skillc.errors import SkillcError
 from skillc.sandbox.policy import IMAGE
 
