@@ -8,8 +8,9 @@ from typing import Any
 
 from docs.making.examples import EXAMPLES
 from skillc.language.forms import Form, SettingKind
-from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, ROLLOUT, Kind
+from skillc.language.kinds import EXTRA_PARAMETERS, KINDS, Kind
 from skillc.language.loop import OPTIMIZE
+from skillc.language.rollouts import ROLLOUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from skillc.budget.steps import (
 from skillc.gates.stages import reads_batch
 from skillc.gates.terms import MetricTerm, calls
 from skillc.language.commands import COMMANDS
-from skillc.language.kinds import is_agent
+from skillc.language.rollouts import is_agent
 from skillc.plan.judges import judges_of, reads_judge
 from skillc.plan.models import OPTIMIZER, TARGET, judges
 from skillc.plan.schema import RULEBOOK, ModelPlan, Plan, PricePlan

@@ -24,7 +24,8 @@ from skillc.budget.steps import (
 )
 from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS, REACT_DEFAULTS, default_of, is_agent
+from skillc.language.kinds import default_of
+from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, REACT_DEFAULTS, is_agent
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import simulated_users
 from skillc.plan.schema import Plan, PricePlan

@@ -26,7 +26,7 @@ from skillc.doctor.servers import check_servers, check_vllm
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned, UnfitDataError, estimate
 from skillc.gates import units
-from skillc.language.kinds import is_agent
+from skillc.language.rollouts import is_agent
 from skillc.models.cache import DATABASE
 from skillc.models.cache_folder import disk_used
 from skillc.models.endpoint import KEY_VARIABLES

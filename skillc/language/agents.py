@@ -10,7 +10,7 @@ from skillc.diagnostics.diagnostic import Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.language.checked import Entity, Invocation, Items, Setting, Word
 from skillc.language.commands import answer_problem, is_variable, placeholders, split_command, within
-from skillc.language.kinds import is_agent
+from skillc.language.rollouts import is_agent
 from skillc.language.types import add_error
 from skillc.text import listed
 

@@ -13,8 +13,8 @@ from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTe
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
-from skillc.language.kinds import ONE_TURN, WITHOUT_FILES, WITHOUT_REWARD
 from skillc.language.modules import hint_elsewhere
+from skillc.language.rollouts import ONE_TURN, WITHOUT_FILES, WITHOUT_REWARD
 from skillc.language.rubrics import MALFORMED, RubricProblem, check_judge, read_rubric
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes

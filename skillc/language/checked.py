@@ -71,8 +71,62 @@ class Setting:
     value: Value
     source: Source
     span: Span
-    block: Mapping[str, Setting] = field(default_factory=dict)
+    block: Settings = field(default_factory=dict)
     words: tuple[str, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """The word of its value, or the function of a call: `environment`; empty for any other value."""
+        value = self.value
+        return value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ""
+
+
+Settings = Mapping[str, Setting]
+"""The settings of a block by name."""
+
+
+def value_of(settings: Settings, name: str) -> Value | None:
+    """The value of a setting; None if it is not set."""
+    setting = settings.get(name)
+    return setting.value if setting is not None else None
+
+
+def amount_of(settings: Settings, name: str) -> Fraction | None:
+    """The number of a setting in its base unit; None if it is not set."""
+    value = value_of(settings, name)
+    return value.value if isinstance(value, Amount) else None
+
+
+def count_of(settings: Settings, name: str) -> int | None:
+    """A whole number, as the checker ensures; None if it is not set."""
+    value = amount_of(settings, name)
+    return int(value) if value is not None else None
+
+
+def text_of(settings: Settings, name: str) -> str | None:
+    """The quoted text of a setting; None if it is not set."""
+    value = value_of(settings, name)
+    return value if isinstance(value, str) else None
+
+
+def word_of(settings: Settings, name: str) -> str | None:
+    """The word of a setting, or the function of a call; None if it is not set."""
+    setting = settings.get(name)
+    return setting.word or None if setting is not None else None
+
+
+def items_of(settings: Settings, name: str) -> tuple[Value, ...]:
+    """The elements of a list; empty if it is not set."""
+    value = value_of(settings, name)
+    return value.items if isinstance(value, Items) else ()
+
+
+def variable_of(value: Value | None) -> str | None:
+    """The environment variable that `env("NAME")` names; None for any other value."""
+    if isinstance(value, Invocation) and value.function == "env" and value.arguments:
+        name = value.arguments[0]
+        return name if isinstance(name, str) else None
+    return None
 
 
 # ---- types ----------------------------------------------------------------------------------------
@@ -90,6 +144,11 @@ class FieldType:
     labels: tuple[str, ...] = ()
     item: FieldType | None = None
     optional: bool = False
+
+    @property
+    def of_items(self) -> FieldType:
+        """The type of the items of a list; any other type itself."""
+        return self.item if self.kind == "list" and self.item is not None else self
 
 
 # ---- entities -------------------------------------------------------------------------------------
@@ -134,9 +193,28 @@ class Entity:
     words: tuple[str, ...] = ()
     type: FieldType | None = None
     value: Value | None = None
-    settings: Mapping[str, Setting] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     children: tuple[Entity, ...] = ()
     doc: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Its value if that is a text, else empty."""
+        return self.value if isinstance(self.value, str) else ""
+
+    def children_of(self, kind: str) -> tuple[Entity, ...]:
+        """The declarations of a kind in its block."""
+        return of_kind(self.children, kind)
+
+
+def is_trained(skill: Entity) -> bool:
+    """Whether a part of a skill can be trained: a section, or its `about`."""
+    return any({"trainable", "slow"} & set(child.words) for child in skill.children)
+
+
+def of_kind(entities: Iterable[Entity], kind: str) -> tuple[Entity, ...]:
+    """Select the declarations of a kind."""
+    return tuple(each for each in entities if each.kind == kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,12 +330,6 @@ class Checked:
             return None
         written = entity.settings.get(setting or "", entity)
         return written.source, written.span
-
-
-def amount_of(settings: Mapping[str, Setting], name: str) -> Fraction | None:
-    """The number of a setting in its base unit; None if it is not set."""
-    setting = settings.get(name)
-    return setting.value.value if setting is not None and isinstance(setting.value, Amount) else None
 
 
 def fields_of(entities: Iterable[Entity]) -> dict[str, Entity]:

@@ -175,6 +175,7 @@ SWITCH = Form("switch")
 FIELD = Form("field")
 PLAIN_BLOCK = Form("block", block=(), passes=True)
 ENV = Form("call", name="env", arguments=(TEXT,))
+PYTHON = Form("call", name="python", arguments=(TEXT,))
 
 
 def count(unit: str = "", *, low: int = 1) -> Form:

@@ -16,6 +16,7 @@ from skillc.language.forms import (
     ENV,
     FIELD,
     PLAIN_BLOCK,
+    PYTHON,
     SWITCH,
     TEXT,
     TIME,
@@ -27,6 +28,7 @@ from skillc.language.forms import (
     words,
 )
 from skillc.language.loop import BUDGET, OPTIMIZE
+from skillc.language.rollouts import ANSWER, EXECUTOR, ROLLOUT, TESTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,225 +95,10 @@ _INPUT_SETTINGS = (
     ),
 )
 
-_PYTHON = Form("call", name="python", arguments=(TEXT,))
-_MCP = Form(
-    "call",
-    name="mcp",
-    arguments=(TEXT,),
-    options=(
-        SettingKind("key", (ENV,), "the environment variable with the token for an address"),
-        SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables for a command"),
-    ),
-)
-_TOOLS = SettingKind(
-    "tools",
-    (Form("list", items=(_PYTHON, _MCP)),),
-    "what the agent may call: functions, and the tools of MCP servers",
-)
-_TOOL_LIMITS = (
-    SettingKind("timeout", (TIME,), "time limit of one call of a tool", default=Fraction(60)),
-    SettingKind(
-        "result",
-        (amount("tokens", low=1, whole=True),),
-        "limit of tokens of what a tool returns; a longer result is cut in its middle",
-        default=2000,
-    ),
-)
-_REACT_SETTINGS = (
-    _TOOLS,
-    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=10),
-    SettingKind(
-        "tool_calls",
-        (words("text", "native"),),
-        "how the agent calls tools: in fields of its text, or by the tool calls of the provider's API",
-        default="text",
-    ),
-    *_TOOL_LIMITS,
-)
-_REACT = Form("word", words=("react",), block=_REACT_SETTINGS)
-_REACT_IN_TURN_SETTINGS = (
-    _TOOLS,
-    SettingKind("calls", (count(),), "the most calls of tools in one turn, before its action", default=3),
-    *_TOOL_LIMITS,
-)
-_REACT_IN_TURN = Form("word", words=("react",), block=_REACT_IN_TURN_SETTINGS)
-REACT_DEFAULTS: Mapping[str, Any] = MappingProxyType(
-    {each.name: each.default for each in (*_REACT_SETTINGS, *_REACT_IN_TURN_SETTINGS)}
-)
-"""The settings of `react`, and of an environment's `agent = react`."""
-_SANDBOX_LIMITS = (
-    SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=2 * 10**9),
-    SettingKind("time", (TIME,), "time limit of one run", default=Fraction(60)),
-    SettingKind("processes", (count(),), "limit of concurrent processes", default=64),
-    SettingKind("disk", (amount("bytes", low=1),), "what one run may write", default=10**9),
-)
-_IMAGE = SettingKind("image", (TEXT,), "what the container contains", unset="`python:3.13-slim`")
-_SANDBOX = (
-    Form("word", words=("bubblewrap", "landlock", "unsafe"), block=_SANDBOX_LIMITS),
-    Form("word", words=("docker", "podman"), block=(_IMAGE, *_SANDBOX_LIMITS)),
-)
-_PYTHON_OF_CODE = SettingKind(
-    "python", (TEXT,), "the interpreter, by name or path", unset="that of skillc, or `python3` of the container"
-)
-_TESTS = Form(
-    "text",
-    block=(
-        SettingKind(
-            "command",
-            (Form("list", items=(TEXT,)),),
-            'what runs them in the skill\'s folder, as `["node", "--test"]`; they pass if it ends with status 0',
-            unset="Python runs each test function and `unittest` case",
-        ),
-        SettingKind("shown", (SWITCH,), "whether the optimizer reads their source", default=False),
-        SettingKind("sandbox", _SANDBOX, "what they run in", unset="the best that works here"),
-        _PYTHON_OF_CODE,
-        SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that they may read besides their own"),
-    ),
-)
-_CODE_SETTINGS = (
-    SettingKind("rounds", (count("rounds"),), "limit of rounds of writing and running code", default=10),
-    SettingKind("sandbox", _SANDBOX, "what the code runs in", unset="the best that works here"),
-    SettingKind(
-        "output",
-        (amount("tokens", low=1, whole=True),),
-        "limit of tokens of what one run prints; a longer text is cut in its middle",
-        default=2000,
-    ),
-    _PYTHON_OF_CODE,
-    SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that the code may read besides its own"),
-    SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that the code may reach"),
-)
-_AGENT_LIMITS = (
-    SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=4 * 10**9),
-    SettingKind("processes", (count(),), "limit of concurrent processes", default=256),
-    SettingKind("disk", (amount("bytes", low=1),), "what it may write", default=10**9),
-)
-_AGENT_SANDBOX = (
-    Form("word", words=("bubblewrap", "landlock", "unsafe"), block=_AGENT_LIMITS),
-    Form("word", words=("docker", "podman"), block=(_IMAGE, *_AGENT_LIMITS)),
-)
-_CLI_AGENT = (
-    SettingKind("time", (TIME,), "wall time limit of one rollout", default=Fraction(600)),
-    SettingKind("executable", (TEXT,), "its program, by name or path", unset="the name of the agent"),
-    SettingKind("version", (TEXT,), "the version that it must have, as it prints it", unset="any"),
-    SettingKind("prompt", (TEXT,), "its prompt, with `{question}` and inputs", unset="`{question}`"),
-    SettingKind("files", (TEXT,), "a file or folder whose content is copied into the workspace: `cases/{id}`"),
-    SettingKind("tokens", (amount("tokens", low=1, whole=True),), "the most tokens of one rollout, which are reserved"),
-    SettingKind("cost", (DOLLARS,), "the largest cost of one rollout, which is reserved", unset="that of `tokens`"),
-    SettingKind("sandbox", _AGENT_SANDBOX, "what it runs in", unset="the best that works here"),
-    SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that it may reach besides the model"),
-    SettingKind("reads", (Form("list", items=(TEXT,)),), "further files and folders that it may read"),
-    SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables that are passed on"),
-)
-_ANSWER = (
-    words("stdout"),
-    Form("call", name="json", arguments=(TEXT,)),
-    Form("call", name="after", arguments=(TEXT,)),
-    Form("call", name="match", arguments=(TEXT,)),
-    Form("call", name="file", arguments=(TEXT,)),
-)
-_CLI_ANSWER = SettingKind("answer", _ANSWER, "where its last message is in its output", default="stdout")
-AGENTS = ("codex", "opencode", "hermes", "claude_code")
-"""Agents whose command lines skillc knows."""
-
-
-def is_agent(kind: str) -> bool:
-    """Whether a kind of rollout runs the command line of an agent."""
-    return kind == "command" or kind in AGENTS
-
-
-_ENVIRONMENT = (
-    SettingKind(
-        "agent",
-        (words("predict", "chain_of_thought"), _REACT_IN_TURN),
-        "how the agent answers in each turn",
-        default="predict",
-    ),
-    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=50),
-    SettingKind("history", (count("tokens"),), "limit of past turns in a prompt; the oldest are cut", default=4000),
-    SettingKind(
-        "observation", (count("tokens"),), "limit of one observation, and of one list of actions", default=2000
-    ),
-    SettingKind("processes", (count(),), "the most environments at once", default=16),
-    SettingKind("step_time", (TIME,), "time limit of one step", default=Fraction(60)),
-    SettingKind("reset_time", (TIME,), "time limit of a start and of a reset", default=Fraction(120)),
-    SettingKind("memory", (amount("bytes", low=1, whole=True),), "limit of the memory of one process"),
-    SettingKind("python", (TEXT,), "the interpreter of the environment", unset="that of skillc, or found by its name"),
-    SettingKind(
-        "user",
-        (
-            Form(
-                "role",
-                block=(SettingKind("goal", (FIELD,), "the field with the user's goal", unset="all data fields"),),
-            ),
-        ),
-        "the model that plays a simulated user",
-    ),
-)
-ONE_TURN = ("predict", "chain_of_thought")
-"""Kinds of rollouts that are one call of the target."""
-SEES_IMAGES = (*ONE_TURN, "react")
-"""Kinds of rollouts whose target gets images as parts of a prompt, as do agents with tools in an environment."""
-WITHOUT_REWARD = (*ONE_TURN, "react", "code", "codex", "opencode", "hermes", "claude_code", "command")
-"""Kinds of rollouts that give no reward."""
-WITHOUT_FILES = (*ONE_TURN, "react", "environment")
-"""Kinds of rollouts that have no workspace, so that they write no files and run no scripts."""
-WITHOUT_OPENING = ("code",)
-"""Kinds of rollouts whose targets cannot open skills by themselves."""
-ENVIRONMENT = "environment"
-"""The parameter by which a tool of an agent gets the environment of its rollout."""
-ACT = "act"
-"""The tool of a trajectory by which a target acts in an environment."""
-ENVIRONMENT_DEFAULTS: Mapping[str, Any] = MappingProxyType({each.name: each.default for each in _ENVIRONMENT})
-"""The settings of `environment(...)`; its block passes all others to the class."""
-
-ROLLOUT = (
-    words(*ONE_TURN),
-    _REACT,
-    Form(
-        "call",
-        name="environment",
-        arguments=(TEXT,),
-        block=_ENVIRONMENT,
-        passes=True,
-    ),
-    Form("word", words=("code",), block=_CODE_SETTINGS),
-    Form("word", words=AGENTS, block=_CLI_AGENT),
-    Form(
-        "call",
-        name="command",
-        arguments=(TEXT,),
-        many=True,
-        block=(
-            *(each for each in _CLI_AGENT if each.name not in ("executable", "version")),
-            _CLI_ANSWER,
-        ),
-    ),
-    _PYTHON,
-    Form("call", name="plugin", arguments=(TEXT,), block=(), passes=True),
-)
-
-EXECUTOR = (
-    words("local"),
-    Form(
-        "word",
-        words=("ray",),
-        block=(
-            SettingKind("address", (TEXT,), "address of the cluster", unset="one is started on this machine"),
-            SettingKind("workers", (count(),), "processes that run rollouts", unset="one on each CPU of the cluster"),
-        ),
-    ),
-)
-
 _COMMAND = Form(
     "text",
     block=(
-        SettingKind(
-            "answer",
-            _ANSWER,
-            "where the answer is in the output of the command",
-            default="stdout",
-        ),
+        SettingKind("answer", ANSWER, "where the answer is in the output of the command", default="stdout"),
         SettingKind("folder", (TEXT,), "its working folder", unset="a new one for each call"),
         SettingKind(
             "environment", (Form("list", items=(ENV,)),), "environment variables passed besides `PATH` and `HOME`"
@@ -383,7 +170,7 @@ MODEL_PARAMETERS = (
     ),
     SettingKind("serve", (Form("word", words=("vllm",), block=_SERVE),), "the server that skillc starts"),
     SettingKind("exec", (_COMMAND,), "the command that answers, as in `mytool --prompt {prompt}`"),
-    SettingKind("backend", (_PYTHON,), "your function that answers"),
+    SettingKind("backend", (PYTHON,), "your function that answers"),
     SettingKind("temperature", (number(0, 2),), "sampling temperature", sent=True),
     SettingKind("top_p", (number(0, 1),), "nucleus sampling: share of probability to sample from", sent=True),
     SettingKind("max_tokens", (count("tokens"),), "token limit of a reply, sent with the call", sent=True),
@@ -450,7 +237,7 @@ _KINDS = (
             SettingKind("file", (TEXT,), "its file in the skill's folder: `references/refunds.md`", unset="SKILL.md"),
             SettingKind("about", (TEXT,), "when to read its file; SKILL.md links the file with it"),
             SettingKind("rename", (SWITCH,), "whether lines of the section `tools` may rename tools", default=False),
-            SettingKind("tests", (_TESTS,), "the tests that each version of a script must pass: a file or a folder"),
+            SettingKind("tests", (TESTS,), "the tests that each version of a script must pass: a file or a folder"),
         ),
     ),
     Kind(

@@ -12,10 +12,19 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import group_problem
-from skillc.language.checked import Entity, Invocation, Setting, Shares, Unsupported, Word, amount_of
-from skillc.language.kinds import ONE_TURN, SEES_IMAGES, WITHOUT_OPENING
+from skillc.language.checked import (
+    Entity,
+    Setting,
+    Shares,
+    Unsupported,
+    Word,
+    amount_of,
+    is_trained,
+    text_of,
+)
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
+from skillc.language.rollouts import ONE_TURN, SEES_IMAGES, WITHOUT_OPENING, agent_block, rollout_kind
 from skillc.language.statements import KindDeclaration
 from skillc.language.types import FileErrors, add_error
 from skillc.syntax.source import Span
@@ -23,7 +32,6 @@ from skillc.syntax.source import Span
 ABOUT_CHARACTERS = 1024
 LEAST_CUT = 20
 _CUTTABLE = frozenset({"text", "file"})
-_ONE_TURN = (Word("predict"), Word("chain_of_thought"))
 NAME_CHARACTERS = 64
 
 
@@ -86,11 +94,6 @@ def check_fields(report: Reporter, entities: Iterable[Entity], module: Module) -
 # ---- task and skill -------------------------------------------------------------------------------
 
 
-def is_trained(skill: Entity) -> bool:
-    """Whether a part of a skill can be trained."""
-    return any("trainable" in child.words or "slow" in child.words for child in skill.children)
-
-
 def check_required(report: Reporter, entity: Entity, lost: Collection[str], *, beside: bool = False) -> None:
     """Report what a declaration lacks, unless a part that could not be read may be it: `lost` are its words.
 
@@ -125,12 +128,11 @@ def check_cuts(report: Reporter, task: Entity) -> None:
         cut, limit, type_ = field.settings.get("cut"), amount_of(field.settings, "limit"), field.type
         if cut is None or type_ is None:
             continue
-        rollout = task.settings.get("rollout")
-        kind = type_.item.kind if type_.kind == "list" and type_.item is not None else type_.kind
+        kind = type_.of_items.kind
         if kind not in _CUTTABLE:
             message = f"`{field.name}` can't be cut: only a text, a file and lists of them can"
             add_error(report, "SK421", cut, message, "remove `cut`")
-        elif kind == "file" and rollout is not None and rollout.value not in _ONE_TURN:
+        elif kind == "file" and rollout_kind(task) not in ONE_TURN:
             message = f"`{field.name}` can't be cut: this kind of rollout reads the file itself"
             add_error(report, "SK421", cut, message, "remove `cut`")
         elif limit is None:
@@ -143,17 +145,12 @@ def check_cuts(report: Reporter, task: Entity) -> None:
 
 def check_images(report: Reporter, task: Entity) -> None:
     """Check that each input with `pixels` is an image that the target gets as one."""
-    rollout = task.settings.get("rollout")
-    value = rollout.value if rollout is not None else None
-    kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ONE_TURN[0]
-    agent = rollout.block.get("agent") if rollout is not None and kind == "environment" else None
-    sent = kind in SEES_IMAGES or (agent is not None and agent.value == Word("react"))
+    sent = rollout_kind(task) in SEES_IMAGES or agent_block(task) is not None
     for field in task.children:
         pixels, type_ = field.settings.get("pixels"), field.type
         if pixels is None or type_ is None:
             continue
-        inner = type_.item.kind if type_.kind == "list" and type_.item is not None else type_.kind
-        if inner != "image":
+        if type_.of_items.kind != "image":
             message = f"`{field.name}` is not an image, so it has no `pixels`"
             hint = "remove `pixels`, or declare the type `image`"
         elif not sent:
@@ -187,8 +184,7 @@ def check_skill(report: Reporter, skill: Entity) -> None:
 
 def check_opening(report: Reporter, task: Entity, skills: Iterable[Entity]) -> None:
     """Check that the target can open the skills that are offered to it."""
-    rollout = task.settings.get("rollout")
-    kind = rollout.value.text if rollout is not None and isinstance(rollout.value, Word) else ""
+    kind = rollout_kind(task)
     if kind not in WITHOUT_OPENING:
         return
     for skill in skills:
@@ -204,7 +200,7 @@ def _check_about(report: Reporter, skill: Entity) -> None:
     about = skill.settings.get("about")
     if about is None:
         return
-    text = about.value if isinstance(about.value, str) else ""
+    text = text_of(skill.settings, "about") or ""
     unclosed_text = any(about.span.start <= each < about.span.end for each in report.offsets("SK006", about.source))
     if len(text) > ABOUT_CHARACTERS:
         message = f"`about` has {len(text)} characters; agents read at most {ABOUT_CHARACTERS}"
@@ -221,29 +217,26 @@ def _has_unclosed_text(report: Reporter, entity: Entity) -> bool:
 
 def check_section(report: Reporter, section: Entity) -> None:
     """Check that a frozen section has a text, and that a text is closed and within its limit."""
-    text = section.value if isinstance(section.value, str) else ""
-    file = section.settings.get("file")
-    script = file is not None and isinstance(file.value, str) and is_script(file.value)
+    text = section.text
     if "frozen" in section.words and not text.strip() and not _has_unclosed_text(report, section):
         hint = 'add a text: `= """..."""`, or make it trainable'
         add_error(report, "SK406", section, f"the frozen section `{section.name}` has no text", hint)
-    problem = None if script else describe_unclosed(text)
+    problem = None if is_script(text_of(section.settings, "file")) else describe_unclosed(text)
     if problem is not None:
         hint = "close it with `-->`, or put `<!--` in backticks"
         if "code block" in problem:
             hint = "close it with a line of the same fence"
         add_error(report, "SK420", section, f"the text of `{section.name}`{problem.removeprefix('the text')}", hint)
-    limit = section.settings.get("limit")
-    most = getattr(limit.value, "value", None) if limit is not None else None
+    most = amount_of(section.settings, "limit")
     # A token has at least one character.
-    if limit is None or most is None or len(text) <= most:
+    if most is None or len(text) <= most:
         return
     from skillc.tokens import count_tokens
 
     found = count_tokens(text)
     if found > most:
         message = f"the text of `{section.name}` has {found} tokens, over its limit of {int(most)}"
-        add_error(report, "SK411", limit, message, "raise the limit, or shorten the text")
+        add_error(report, "SK411", section.settings["limit"], message, "raise the limit, or shorten the text")
 
 
 # ---- rollout --------------------------------------------------------------------------------------

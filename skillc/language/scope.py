@@ -15,16 +15,16 @@ from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm, Term
 from skillc.language.checked import (
     CheckedMetric,
     Entity,
-    Invocation,
-    Items,
-    Setting,
     Unsupported,
-    Word,
     amount_of,
+    count_of,
     fields_of,
+    of_kind,
+    word_of,
 )
-from skillc.language.kinds import ACT, ENVIRONMENT_DEFAULTS, ONE_TURN, REACT_DEFAULTS, STATES, default_of
+from skillc.language.kinds import STATES, default_of
 from skillc.language.modules import Module, alias_hint, hint_elsewhere, use_hint
+from skillc.language.rollouts import most_calls, most_turns, rollout_kind, tools_of
 from skillc.language.types import (
     ArgumentType,
     Broken,
@@ -93,88 +93,34 @@ class Declarations:
     @classmethod
     def of(cls, entities: Sequence[Entity], module: Module, broken: Iterable[str]) -> Declarations:
         """Collect what the expressions of a program can use."""
-        task = next((entity for entity in entities if entity.kind == "task"), None)
-        rollout = task.settings.get("rollout") if task is not None else None
-        value = rollout.value if rollout is not None else Word(default_of("task", "rollout") if task else "")
-        kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ""
+        task = next(iter(of_kind(entities, "task")), None)
         return cls(
             # Of two fields with one name, an expression reads the task's.
-            columns={n: _column(n, field) for n, field in fields_of(sorted(entities, key=_is_data)).items()},
+            columns={
+                name: _column(name, field)
+                for name, field in fields_of([*of_kind(entities, "task"), *of_kind(entities, "data")]).items()
+            },
             broken=frozenset(broken),
             roles=tuple(module.named("model")),
             rubrics=tuple(module.named("rubric")),
             skills=tuple(module.named("skill")),
-            always=tuple(each.name or "" for each in entities if each.kind == "skill" and _is_read_always(each)),
-            rollout=kind,
-            turns=_turns(kind, rollout),
-            calls=_calls(kind, rollout),
-            tools=_tools(kind, rollout),
+            always=tuple(
+                each.name or ""
+                for each in of_kind(entities, "skill")
+                if word_of(each.settings, "load") in (None, default_of("skill", "load"))
+            ),
+            rollout=rollout_kind(task),
+            turns=most_turns(task),
+            calls=most_calls(task),
+            tools=tools_of(task),
             without=frozenset({"data", "goal"} - {decl.kind.word for decl in module.declarations}),
-            change=largest_change(entity for entity in entities if entity.kind == "skill"),
+            change=largest_change(of_kind(entities, "skill")),
         )
 
 
-def _tools(kind: str, rollout: Setting | None) -> tuple[str, ...] | None:
-    """The names of an agent's tools, if all of them are functions."""
-    block = agent_block(rollout, kind)
-    declared = block.get("tools") if block is not None else None
-    items = declared.value.items if declared is not None and isinstance(declared.value, Items) else ()
-    names = [
-        str(each.arguments[0]).rpartition(":")[2]
-        for each in items
-        if isinstance(each, Invocation) and each.function == "python"
-    ]
-    if not names or len(names) != len(items):
-        return None
-    return (*names, ACT) if kind == "environment" else tuple(names)
-
-
-def agent_block(rollout: Setting | None, kind: str) -> Mapping[str, Setting] | None:
-    """The settings of an agent with tools, `react` or an environment's `agent = react`; None for any other."""
-    if rollout is None or kind == "react":
-        return rollout.block if rollout is not None else None
-    agent = rollout.block.get("agent") if kind == "environment" else None
-    return agent.block if agent is not None and agent.value == Word("react") else None
-
-
-def _turns(kind: str, rollout: Setting | None) -> Fraction | None:
-    """The most turns of a rollout, if they are limited."""
-    if kind == "code":
-        rounds = amount_of(rollout.block, "rounds") if rollout is not None else None
-        return (Fraction(default_of("task", "rollout", "rounds")) if rounds is None else rounds) + 1
-    declared = amount_of(rollout.block, "turns") if rollout is not None else None
-    if declared is not None:
-        return declared
-    if kind in ONE_TURN:
-        return Fraction(1)
-    if kind == "react":
-        return Fraction(default_of("task", "rollout", "turns"))
-    return Fraction(ENVIRONMENT_DEFAULTS["turns"]) if kind == "environment" else None
-
-
-def _calls(kind: str, rollout: Setting | None) -> Fraction | None:
-    """The most calls of one tool, if they are limited: one in a turn, or those before the action of each turn."""
-    turns = _turns(kind, rollout)
-    block = agent_block(rollout, kind) if kind == "environment" else None
-    if turns is None or block is None:
-        return turns
-    calls = amount_of(block, "calls")
-    return turns * (Fraction(REACT_DEFAULTS["calls"]) if calls is None else calls)
-
-
-def _is_data(entity: Entity) -> bool:
-    return entity.kind == "data"
-
-
-def _is_read_always(skill: Entity) -> bool:
-    load = skill.settings.get("load")
-    return load is None or load.value == Word("always")
-
-
 def _column(name: str, field: Entity) -> ColumnType:
-    limit = amount_of(field.settings, "limit")
     assert field.type is not None
-    return ColumnType(name, field.kind, field.type, None if limit is None else int(limit))
+    return ColumnType(name, field.kind, field.type, count_of(field.settings, "limit"))
 
 
 def largest_change(skills: Iterable[Entity]) -> Fraction | None:

@@ -9,8 +9,8 @@ from skillc.artifact_paths import SCRIPTS, is_script
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.errors import SkillcError
 from skillc.language.checked import Entity, Invocation, Setting, Word, amount_of
-from skillc.language.kinds import WITHOUT_FILES
 from skillc.language.modules import Loader
+from skillc.language.rollouts import WITHOUT_FILES
 from skillc.language.types import add_error
 from skillc.skill_files import FILE_LIMIT, list_folder
 from skillc.syntax.files import PathError, resolve_path

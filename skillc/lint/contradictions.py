@@ -14,7 +14,7 @@ from skillc.gates.intervals import Interval
 from skillc.gates.normal import Clause, Constraint, Sum, TooMany, clauses
 from skillc.gates.prove import Axioms, Prover, TooLarge
 from skillc.gates.terms import CallTerm, Operation, StateTerm, Term, show_term
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, of_kind
 from skillc.language.scope import largest_change
 from skillc.lint.rules import note, warning
 from skillc.text import joined, listed
@@ -33,7 +33,7 @@ _CHANGED = Constraint(Sum({_CHANGE: Fraction(1)}), True, _CHANGE)
 
 def judge_gates(checked: Checked) -> Iterator[Diagnostic]:
     """Yield the findings on the gates and requires of a program, alone and together."""
-    skills = [entity for entity in checked.entities if entity.kind == "skill"]
+    skills = of_kind(checked.entities, "skill")
     frozen = _frozen_tokens(skills)
     judge = _Judge(_axioms(checked.metrics, largest_change(skills), frozen), frozen)
     gates = checked.gates[:_MOST_GATES]
@@ -64,8 +64,7 @@ def _frozen_tokens(skills: Sequence[Entity]) -> int:
     """Tokens that no edit removes."""
     if len(skills) != 1:
         return 0
-    texts = (child.value for child in skills[0].children if "frozen" in child.words)
-    return sum(count_tokens(text) for text in texts if isinstance(text, str))
+    return sum(count_tokens(child.text) for child in skills[0].children if "frozen" in child.words)
 
 
 _Case = tuple[CheckedGate, list[Clause]]

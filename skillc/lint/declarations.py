@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.gates.functions import NAMES
 from skillc.gates.terms import CallTerm, FieldTerm, Term, WordTerm, metrics_read, walk
-from skillc.language.checked import Entity, Invocation, Word
+from skillc.language.checked import word_of
 from skillc.language.modules import Module
+from skillc.language.rollouts import ONE_TURN, rollout_kind
 from skillc.lint.rules import ProgramFacts, note, rule, warning
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -21,7 +22,7 @@ _MARKED = {
     "budget": "write `budget = {name}`",
     "optimize": "write `optimize = {name}`",
 }
-_INPUTS_ONLY = ("predict", "chain_of_thought", "react")
+_INPUTS_ONLY = (*ONE_TURN, "react")
 """Rollouts that read only inputs of the data."""
 _RENAME = "give the module another name with `as`"
 
@@ -131,8 +132,8 @@ def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
         *_simulated_users(facts),
         *(name for kind, name in facts.module.reached if kind == "model"),
     }
-    for model in facts.checked.entities:
-        if model.kind == "model" and model.name not in asked:
+    for model in facts.of_kind("model"):
+        if model.name not in asked:
             message = f"no metric calls the model `{model.name}`"
             judged, tried = f"judge(answer, rubric, model = {model.name})", f"skillc eval --model {model.name}"
             hint = f"remove it; `{tried}` tries it as the target, and `{judged}` makes it a judge"
@@ -140,11 +141,11 @@ def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
 
 
 def _simulated_users(facts: ProgramFacts) -> Iterator[str]:
-    for entity in facts.checked.entities:
-        rollout = entity.settings.get("rollout") if entity.kind == "task" else None
-        user = rollout.block.get("user") if rollout is not None else None
-        if user is not None and isinstance(user.value, Word):
-            yield user.value.text
+    for task in facts.of_kind("task"):
+        rollout = task.settings.get("rollout")
+        user = word_of(rollout.block, "user") if rollout is not None else None
+        if user is not None:
+            yield user
 
 
 @rule(ProgramFacts)
@@ -177,31 +178,18 @@ def unused_declarations(facts: ProgramFacts) -> Iterator[Diagnostic]:
 @rule(ProgramFacts)
 def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Fields of the data that nothing reads; a function of the user or an environment may read any."""
-    entities = facts.checked.entities
     terms = [each for term in _terms(facts) for each in walk(term)]
     if any(isinstance(each, CallTerm) and each.function == "python" for each in terms):
         return
-    if any(_rollout(task) not in _INPUTS_ONLY for task in entities if task.kind == "task"):
+    if any(rollout_kind(task) not in _INPUTS_ONLY for task in facts.of_kind("task")):
         return
     read = {each.name for each in terms if isinstance(each, FieldTerm)}
-    for data in entities:
-        if data.kind != "data":
-            continue
-        group = data.settings.get("group")
-        grouped = group.value.text if group is not None and isinstance(group.value, Word) else None
+    for data in facts.of_kind("data"):
         for field in data.children:
-            if field.name not in read and field.name != grouped:
+            if field.name not in read and field.name != word_of(data.settings, "group"):
                 message = f"nothing reads the field `{field.name}`"
                 hint = f"use it in a gate, `regressed(metric, by = {field.name})`, a metric or `group`; or remove it"
                 yield note("SK417", field, message, hint)
-
-
-def _rollout(task: Entity) -> str:
-    setting = task.settings.get("rollout")
-    value = setting.value if setting is not None else Word("predict")
-    if isinstance(value, Invocation):
-        return value.function
-    return value.text if isinstance(value, Word) else ""
 
 
 def _terms(facts: ProgramFacts) -> list[Term]:
@@ -214,9 +202,9 @@ def _terms(facts: ProgramFacts) -> list[Term]:
 @rule(ProgramFacts)
 def unread_goal(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """A goal that shares no metric with the gates of a step."""
-    accept = facts.settings("optimize").get("accept")
+    accept = word_of(facts.settings("optimize"), "accept")
     deciding = [gate for gate in facts.checked.gates if gate.kind == "gate" and gate.for_ is None]
-    if facts.goal is None or not deciding or (accept is not None and accept.value == Word("always")):
+    if facts.goal is None or not deciding or accept == "always":
         return
     goal, terms = facts.goal, {metric.name: metric.term for metric in facts.checked.metrics}
     read = _closure((name for gate in deciding for name in metrics_read(gate.term)), terms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
@@ -20,7 +20,19 @@ from skillc.gates.terms import (
     sides,
 )
 from skillc.gates.units import decimal
-from skillc.language.checked import Amount, Entity, Items, Setting, Shares, Word, amount_of
+from skillc.language.checked import (
+    Amount,
+    Entity,
+    Setting,
+    Settings,
+    Shares,
+    Word,
+    amount_of,
+    count_of,
+    items_of,
+    value_of,
+    word_of,
+)
 from skillc.language.kinds import default_of
 from skillc.lint.rules import PlanFacts, ProgramFacts, note, rule, warning
 from skillc.tokens import A_HEADING, LEAST_AROUND_QUESTION, LEAST_AROUND_ROLLOUT, count_tokens
@@ -39,7 +51,7 @@ def full_sections(facts: ProgramFacts) -> Iterator[Diagnostic]:
         limit = amount_of(section.settings, "limit")
         if "trainable" not in section.words or section.kind != "section" or limit is None:
             continue
-        setting, text = section.settings["limit"], section.value if isinstance(section.value, str) else ""
+        setting, text = section.settings["limit"], section.text
         if limit < _LEAST_RULE:
             message = f"no rule fits into `{section.name}`: a bullet and a word have {_LEAST_RULE} tokens"
             yield warning("SK412", setting, message, "raise the limit; a rule has 10 to 40 tokens")
@@ -56,23 +68,20 @@ def full_sections(facts: ProgramFacts) -> Iterator[Diagnostic]:
 def trainable_about(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Descriptions that may be trained: no step of the loop writes them yet."""
     for skill in facts.checked.entities:
-        about = next((child for child in skill.children if child.kind == "about" and "trainable" in child.words), None)
+        about = next((child for child in skill.children_of("about") if "trainable" in child.words), None)
         if about is None:
             continue
-        message = f"the `about` of `{skill.name}` is not trained: the target always reads this skill"
-        load = skill.settings.get("load")
-        if load is not None and load.value == Word("on_demand"):
-            if _names_where(facts, skill.name or ""):
-                continue
+        trained = any("frozen" not in section.words for section in skill.children_of("section"))
+        if word_of(skill.settings, "load") != "on_demand":
+            message = f"the `about` of `{skill.name}` is not trained: the target always reads this skill"
+            if trained:
+                yield note("SK419", about, message, "write its final text; it stays frozen")
+            else:
+                yield warning("SK419", about, f"{message}, and the skill has none", "add `trainable section rules`")
+        elif not _names_where(facts, skill.name or ""):
             message = f"the `about` of `{skill.name}` is not trained: no gate says where to open it"
             hint = f'add `gate finds = recall(opened({skill.name}), kind == "...") >= 90%`'
-            trained = any(child.kind == "section" and "frozen" not in child.words for child in skill.children)
             yield (note if trained else warning)("SK419", about, message, hint)
-            continue
-        if any(child.kind == "section" and "frozen" not in child.words for child in skill.children):
-            yield note("SK419", about, message, "write its final text; it stays frozen")
-        else:
-            yield warning("SK419", about, f"{message}, and the skill has none", "add `trainable section rules`")
 
 
 def _names_where(facts: ProgramFacts, skill: str) -> bool:
@@ -106,13 +115,11 @@ def slow_sections(facts: ProgramFacts) -> Iterator[Diagnostic]:
 def _cause_of_no_slow_update(facts: ProgramFacts) -> tuple[str, Setting, str] | None:
     """Why slow sections are never rewritten, the setting that causes it, and the fix."""
     optimize, budget = facts.settings("optimize"), facts.settings("budget")
-    method = optimize.get("method")
-    if method is not None and method.value != Word("skillc"):
+    if word_of(optimize, "method") not in (None, "skillc"):
         # Another method writes to all sections that are not frozen.
         return None
-    switch = optimize.get("slow_update")
-    if switch is not None and switch.value is False:
-        return "slow updates are off", switch, "write `slow_update = on`, or make the section frozen"
+    if value_of(optimize, "slow_update") is False:
+        return "slow updates are off", optimize["slow_update"], "write `slow_update = on`, or make the section frozen"
     if amount_of(optimize, "slow_update_samples") == 0:
         why = "a slow update that compares no examples asks no question"
         return why, optimize["slow_update_samples"], "write `slow_update_samples = 20`"
@@ -146,7 +153,7 @@ def impossible_caps(facts: ProgramFacts) -> Iterator[Diagnostic]:
         yield warning("SK516", budget["time"], "the budget allows no time", "write `time = 90 min`")
 
 
-def _impossible_counts(facts: ProgramFacts, budget: Mapping[str, Setting]) -> Iterator[Diagnostic]:
+def _impossible_counts(facts: ProgramFacts, budget: Settings) -> Iterator[Diagnostic]:
     """A run scores the first skill on validation, asks the optimizer once, and tests two skills."""
     validation, test = _fewest_examples(facts.settings("data"))
     samples = int(amount_of(facts.settings("optimize"), "samples") or 1)
@@ -169,12 +176,12 @@ def _impossible_counts(facts: ProgramFacts, budget: Mapping[str, Setting]) -> It
         yield warning("SK516", budget[name], message, hint)
 
 
-def _fewest_examples(data: Mapping[str, Setting]) -> tuple[int, int]:
+def _fewest_examples(data: Settings) -> tuple[int, int]:
     """The fewest examples of validation and of test: the declared counts, else one."""
-    split = data.get("split")
-    if split is None or not isinstance(split.value, Shares):
+    split = value_of(data, "split")
+    if not isinstance(split, Shares):
         return 1, int("source" in data or "test" in data)
-    validation, test = [*split.value.parts[1:], Amount(Fraction(0))][:2]
+    validation, test = [*split.parts[1:], Amount(Fraction(0))][:2]
     if validation.unit != "examples":
         return 1, min(1, int(test.value > 0))
     return int(validation.value), int(test.value)
@@ -199,17 +206,15 @@ def unreachable_gain(facts: ProgramFacts) -> Iterator[Diagnostic]:
 @rule(ProgramFacts)
 def idle_patience(facts: ProgramFacts | PlanFacts) -> Iterator[Diagnostic]:
     """Patience that can't run out before the steps do; the plan knows their number even if the text does not."""
-    patience = facts.plan.budget.patience if isinstance(facts, PlanFacts) else _patience(facts)
-    steps = facts.bounds.steps if isinstance(facts, PlanFacts) else _steps(facts)
+    patience, steps = (
+        (facts.plan.budget.patience, facts.bounds.steps)
+        if isinstance(facts, PlanFacts)
+        else (count_of(facts.settings("budget"), "patience"), _steps(facts))
+    )
     if patience is not None and steps is not None and patience > steps:
         message = f"`patience` is {patience} steps, and the run has {steps}, so it never ends the run"
         report = note if isinstance(facts, ProgramFacts) else warning
         yield report("SK507", facts.at("budget", None, "patience"), message, "lower it, or allow more epochs")
-
-
-def _patience(facts: ProgramFacts) -> int | None:
-    patience = amount_of(facts.settings("budget"), "patience")
-    return None if patience is None else int(patience)
 
 
 def _steps(facts: ProgramFacts) -> int | None:
@@ -260,7 +265,7 @@ def _most_tokens(facts: ProgramFacts) -> int | None:
     for section in _sections(facts):
         limit = amount_of(section.settings, "limit")
         if "frozen" in section.words:
-            total += count_tokens(section.value) if isinstance(section.value, str) else 0
+            total += count_tokens(section.text)
         elif limit is None:
             return None
         else:
@@ -285,22 +290,22 @@ def contradictions(facts: ProgramFacts) -> Iterator[Diagnostic]:
 def copied_answers(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Right answers that are texts and shown to the optimizer, if no gate reads what it copies."""
     optimize = next(iter(facts.of_kind("optimize")), None)
-    sees = optimize.settings.get("sees") if optimize is not None else None
-    if sees is None or not isinstance(sees.value, Items) or Word("gold") not in sees.value.items:
+    if optimize is None or Word("gold") not in items_of(optimize.settings, "sees"):
         return
-    fields = (field for task in facts.of_kind("task") for field in task.children if field.kind == "output")
+    fields = (field for task in facts.of_kind("task") for field in task.children_of("output"))
     free = any(field.type is not None and field.type.kind in ("text", "json") for field in fields)
     if free and not any(call.function == "overlap" for gate in facts.checked.gates for call in calls(gate.term)):
         message = "the optimizer sees the right answers, and no gate prevents it from copying them into the skill"
-        yield note("SK509", sees, message, "add `gate own_words = overlap(candidate) <= 20%`, or leave `gold` out")
+        hint = "add `gate own_words = overlap(candidate) <= 20%`, or leave `gold` out"
+        yield note("SK509", optimize.settings["sees"], message, hint)
 
 
 def _epoch_steps(facts: ProgramFacts) -> int | None:
     """Steps of an epoch; None if `split` does not count the training examples."""
-    split, optimize = facts.settings("data").get("split"), facts.settings("optimize")
-    if split is None or not isinstance(split.value, Shares) or split.value.parts[0].unit != "examples":
+    split, optimize = value_of(facts.settings("data"), "split"), facts.settings("optimize")
+    if not isinstance(split, Shares) or split.parts[0].unit != "examples":
         return None
     batch, batches = (
         int(amount_of(optimize, name) or default_of("optimize", name)) for name in ("batch", "accumulate")
     )
-    return -(-int(split.value.parts[0].value) // (batch * batches))
+    return -(-int(split.parts[0].value) // (batch * batches))

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Setting
+from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Setting, Settings, of_kind
 from skillc.language.modules import Module
 from skillc.syntax.source import Span
 
@@ -53,11 +53,11 @@ class ProgramFacts(LintFacts):
         """The goal, unless the program has none."""
         return next((metric for metric in self.checked.metrics if metric.goal), None)
 
-    def of_kind(self, kind: str) -> list[Entity]:
+    def of_kind(self, kind: str) -> tuple[Entity, ...]:
         """The declarations of a kind."""
-        return [entity for entity in self.checked.entities if entity.kind == kind]
+        return of_kind(self.checked.entities, kind)
 
-    def settings(self, kind: str) -> Mapping[str, Setting]:
+    def settings(self, kind: str) -> Settings:
         """The settings of the declaration of a kind that applies to the run, the one without a name."""
         return next((entity.settings for entity in self.of_kind(kind) if entity.name is None), {})
 

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from skillc.gates.functions import judge_roles
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm, TextConstant, WordTerm, calls, walk
-from skillc.language.checked import Entity, Items, Word, amount_of
+from skillc.language.checked import Entity, Word, amount_of, items_of
 from skillc.language.rubrics import RubricProblem, read_rubric
 from skillc.plan.schema import CriterionPlan, MetricPlan, Plan, RubricPlan
 
@@ -81,17 +81,14 @@ def _rubric(plan: Plan, term: CallTerm) -> RubricPlan:
 
 def rubric_of_entity(rubric: Entity) -> RubricPlan:
     """Return the plan of a checked rubric."""
-    sees = rubric.settings.get("sees")
-    words = sees.value.items if sees is not None and isinstance(sees.value, Items) else ()
-    named = [child for child in rubric.children if child.kind == "criterion"]
     return RubricPlan.model_validate(
         {
             "criteria": tuple(
-                _criterion(each.name or "", str(each.value or ""), amount_of(each.settings, "weight") or Fraction(1))
-                for each in named
+                _criterion(each.name or "", each.text, amount_of(each.settings, "weight") or Fraction(1))
+                for each in rubric.children_of("criterion")
             )
-            or (_criterion("", str(rubric.value or "")),),
-            "sees": tuple(sorted({each.text for each in words if isinstance(each, Word)})),
+            or (_criterion("", rubric.text),),
+            "sees": tuple(sorted({each.text for each in items_of(rubric.settings, "sees") if isinstance(each, Word)})),
         }
     )
 

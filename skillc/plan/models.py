@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -11,8 +11,19 @@ from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.gates.functions import judge_roles
 from skillc.gates.terms import calls
-from skillc.language.checked import Entity, Invocation, Items, Setting, Value, amount_of
-from skillc.language.commands import json_path, split_command
+from skillc.language.checked import (
+    Entity,
+    Invocation,
+    Setting,
+    Settings,
+    amount_of,
+    count_of,
+    items_of,
+    text_of,
+    value_of,
+    variable_of,
+)
+from skillc.language.commands import split_command
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
 from skillc.plan.schema import (
     RULEBOOK,
@@ -24,7 +35,7 @@ from skillc.plan.schema import (
     PricePlan,
     provider_of,
 )
-from skillc.plan.settings import count_of, env_of, plain, plain_block, value_of
+from skillc.plan.settings import plain, plain_block
 from skillc.text import listed
 
 # Settings of skillc; all other settings of a model are sent with each call.
@@ -32,7 +43,7 @@ _OWN = frozenset(each.name for each in MODEL_PARAMETERS if not each.sent)
 _REPLY_LIMITS = ("max_tokens", "max_completion_tokens")
 
 
-def resolve_models(models: tuple[Entity, ...]) -> dict[str, ModelPlan]:
+def resolve_models(models: Iterable[Entity]) -> dict[str, ModelPlan]:
     """The models by role, sorted."""
     plans = [_model(model) for model in models]
     return {plan.role: plan for plan in sorted(plans, key=lambda plan: plan.role)}
@@ -45,59 +56,52 @@ def _model(model: Entity) -> ModelPlan:
         if name not in _OWN
     }
     limits = [limit for name in _REPLY_LIMITS if isinstance(limit := parameters.get(name), int)]
-    address, serve = value_of(model, "base_url"), model.settings.get("serve")
+    settings, serve = model.settings, model.settings.get("serve")
     return ModelPlan(
         role=model.name or "",
-        model=model.value if isinstance(model.value, str) else "",
-        model_env=env_of(model.value),
+        model=model.text,
+        model_env=variable_of(model.value),
         parameters=parameters,
-        key_env=env_of(value_of(model, "key")),
-        base_url=address if isinstance(address, str) else None,
-        base_url_env=env_of(address),
-        price=_price(model.settings["price"].block) if "price" in model.settings else None,
+        key_env=variable_of(value_of(settings, "key")),
+        base_url=text_of(settings, "base_url"),
+        base_url_env=variable_of(value_of(settings, "base_url")),
+        price=_price(settings["price"].block) if "price" in settings else None,
         serve=plain_block(serve.block) if serve is not None else None,
-        exec=_exec(model.settings["exec"]) if "exec" in model.settings else None,
-        backend=_function(value_of(model, "backend")),
-        pacing=_pacing(model),
-        max_reply=count_of(model, "max_reply") or max(limits, default=default_of("model", "max_reply")),
+        exec=_exec(settings["exec"]) if "exec" in settings else None,
+        backend=_function(settings.get("backend")),
+        pacing=_pacing(settings),
+        max_reply=count_of(settings, "max_reply") or max(limits, default=default_of("model", "max_reply")),
     )
 
 
-def _pacing(model: Entity) -> PacingPlan:
-    given = {name: amount_of(model.settings, name) for name in PacingPlan.model_fields}
+def _pacing(settings: Settings) -> PacingPlan:
+    given = {name: amount_of(settings, name) for name in PacingPlan.model_fields}
     return PacingPlan.model_validate({name: value for name, value in given.items() if value is not None})
 
 
 def _exec(setting: Setting) -> ExecPlan:
-    folder = setting.block.get("folder")
+    variables = map(variable_of, items_of(setting.block, "environment"))
     return ExecPlan(
         command=split_command(str(setting.value)),
         answer=_answer(setting.block.get("answer")),
-        folder=str(folder.value) if folder is not None else None,
-        environment=_variables(setting.block.get("environment")),
+        folder=text_of(setting.block, "folder"),
+        environment=tuple(sorted({name for name in variables if name is not None})),
     )
 
 
 def _answer(setting: Setting | None) -> AnswerPlan:
     if setting is None or not isinstance(setting.value, Invocation):
         return AnswerPlan()
-    kind, argument = setting.value.function, str(setting.value.arguments[0])
-    if kind == "json":
-        return AnswerPlan(kind="json", path=json_path(argument) or ())
-    return AnswerPlan.model_validate({"kind": kind, "text": argument})
+    return AnswerPlan.of(setting.value.function, str(setting.value.arguments[0]))
 
 
-def _variables(setting: Setting | None) -> tuple[str, ...]:
-    items = setting.value.items if setting is not None and isinstance(setting.value, Items) else ()
-    return tuple(sorted({name for item in items if (name := env_of(item)) is not None}))
-
-
-def _function(value: Value | None) -> str | None:
+def _function(setting: Setting | None) -> str | None:
     """`module:function` in `python("module:function")`."""
+    value = setting.value if setting is not None else None
     return str(value.arguments[0]) if isinstance(value, Invocation) else None
 
 
-def _price(block: Mapping[str, Setting]) -> PricePlan:
+def _price(block: Settings) -> PricePlan:
     return PricePlan(
         input=amount_of(block, "input") or Fraction(0),
         output=amount_of(block, "output") or Fraction(0),

@@ -16,7 +16,23 @@ from skillc.document.skill import Mode
 from skillc.document.skill_md import further_keys
 from skillc.gates.stages import stage_of
 from skillc.gates.terms import metrics_read
-from skillc.language.checked import Checked, CheckedMetric, Entity, FieldType, Invocation, Items, Setting, Shares, Word
+from skillc.language.checked import (
+    Checked,
+    CheckedMetric,
+    Entity,
+    FieldType,
+    Invocation,
+    Setting,
+    Settings,
+    Shares,
+    count_of,
+    is_trained,
+    items_of,
+    of_kind,
+    text_of,
+    value_of,
+    word_of,
+)
 from skillc.language.loop import BudgetPlan, OptimizePlan
 from skillc.plan.judges import rubric_of_entity
 from skillc.plan.models import resolve_models
@@ -38,7 +54,7 @@ from skillc.plan.schema import (
     TypePlan,
     artifact_name,
 )
-from skillc.plan.settings import block_plan, count_of, plain, plain_block, text_of, value_of, word_of
+from skillc.plan.settings import block_plan, plain, plain_block
 from skillc.syntax.files import resolve_path
 from skillc.syntax.source import Span
 
@@ -55,16 +71,14 @@ def resolve(checked: Checked) -> ResolvedPlan:
     """Resolve a checked program; one with errors has no plan and gets no further diagnostics."""
     if checked.broken:
         return ResolvedPlan(None)
-    report = Reporter()
-    found = {
-        kind: tuple(e for e in checked.entities if e.kind == kind)
-        for kind in ("task", "skill", "data", "model", "rubric")
-    }
-    if not _is_compilable(report, checked):
+    report, source = Reporter(), checked.program.source
+    if checked.library:
+        place, hint = Span(0, min(1, len(source.text))), "compile a program that uses it"
+        report.add("SK559", source, place, f"`{source.name}` only declares what other programs use", hint=hint)
         return ResolvedPlan(None, report.diagnostics())
-    (task,), (data,) = found["task"], found["data"]
-    skill, *others = sorted(found["skill"], key=lambda each: not _is_trained(each))
-    skill_plan, *other_plans = (_skill(report, each) for each in (skill, *others))
+    (task,), (data,) = (of_kind(checked.entities, kind) for kind in ("task", "data"))
+    skills = sorted(of_kind(checked.entities, "skill"), key=lambda each: not is_trained(each))
+    skill_plan, *other_plans = (_skill(report, each) for each in skills)
     if report.errors:
         return ResolvedPlan(None, report.diagnostics())
     settings = {entity.kind: entity for entity in checked.entities if entity.name is None}
@@ -75,7 +89,7 @@ def resolve(checked: Checked) -> ResolvedPlan:
         task=_task(task),
         skill=skill_plan,
         others=tuple(other_plans),
-        models=resolve_models(found["model"]),
+        models=resolve_models(of_kind(checked.entities, "model")),
         data=_data(data),
         metrics=resolve_metrics(checked.metrics),
         optimize=block_plan(OptimizePlan, settings.get("optimize")),
@@ -88,20 +102,11 @@ def resolve(checked: Checked) -> ResolvedPlan:
         requires=tuple(RequirePlan(name=each.name, term=each.term, text=each.text) for each in requires),
         required_verdict=checked.required.verdict if checked.required is not None else None,
         rubrics={
-            **{rubric.name or "": rubric_of_entity(rubric) for rubric in found["rubric"]},
+            **{rubric.name or "": rubric_of_entity(rubric) for rubric in of_kind(checked.entities, "rubric")},
             **{name: rubric_of_entity(rubric) for name, rubric in sorted(checked.rubrics.items())},
         },
     )
     return ResolvedPlan(plan, report.diagnostics())
-
-
-def _is_compilable(report: Reporter, checked: Checked) -> bool:
-    """Report a library, which has nothing to compile; return whether the program is none."""
-    source, start = checked.program.source, Span(0, min(1, len(checked.program.source.text)))
-    if checked.library:
-        hint = "compile a program that uses it"
-        report.add("SK559", source, start, f"`{source.name}` only declares what other programs use", hint=hint)
-    return not report.errors
 
 
 # ---- task -----------------------------------------------------------------------------------------
@@ -118,7 +123,7 @@ def _task(task: Entity) -> TaskPlan:
 
 
 def _executor(setting: Setting | None) -> ExecutorPlan | None:
-    if setting is None or not isinstance(setting.value, Word) or setting.value.text != "ray":
+    if setting is None or setting.word != "ray":
         return None
     return ExecutorPlan.model_validate(plain_block(setting.block))
 
@@ -129,14 +134,13 @@ def _fields(entity: Entity, kind: str) -> tuple[FieldPlan, ...]:
         FieldPlan(
             name=child.name or "",
             type=_type(child.type or FieldType("text")),
-            column=text_of(child, "column") or child.name or "",
-            about=text_of(child, "about"),
-            limit=count_of(child, "limit"),
-            cut=cast(CutPart | None, word_of(child, "cut")),
-            pixels=count_of(child, "pixels"),
+            column=text_of(child.settings, "column") or child.name or "",
+            about=text_of(child.settings, "about"),
+            limit=count_of(child.settings, "limit"),
+            cut=cast(CutPart | None, word_of(child.settings, "cut")),
+            pixels=count_of(child.settings, "pixels"),
         )
-        for child in entity.children
-        if child.kind == kind
+        for child in entity.children_of(kind)
     )
 
 
@@ -146,98 +150,82 @@ def _type(type_: FieldType) -> TypePlan:
 
 
 def _rollout(setting: Setting) -> RolloutPlan:
-    settings = plain_block(setting.block)
-    if isinstance(setting.value, Invocation):
-        arguments = tuple(plain(argument) for argument in setting.value.arguments)
-        options = {name: plain(value) for name, value in setting.value.options}
-        return RolloutPlan(kind=setting.value.function, arguments=arguments, settings={**options, **settings})
-    kind = setting.value.text if isinstance(setting.value, Word) else "predict"
-    return RolloutPlan(kind=kind, settings=settings)
+    call = setting.value if isinstance(setting.value, Invocation) else Invocation(setting.word)
+    return RolloutPlan(
+        kind=call.function,
+        arguments=tuple(map(plain, call.arguments)),
+        settings={**{name: plain(value) for name, value in call.options}, **plain_block(setting.block)},
+    )
 
 
 # ---- skill ----------------------------------------------------------------------------------------
 
 
 def _skill(report: Reporter, skill: Entity) -> SkillPlan:
-    name = skill.name or ""
+    name, settings = skill.name or "", skill.settings
     return SkillPlan.model_validate(
         {
             "name": name,
             "artifact": artifact_name(name),
-            "about": " ".join((text_of(skill, "about") or "").split()),
-            "about_trainable": _is_about_trainable(skill),
-            "sections": tuple(_section(child) for child in skill.children if child.kind == "section"),
-            "title": _title(skill),
-            "frontmatter": _frontmatter(report, skill),
-            "load": word_of(skill, "load") or "always",
-            "beside": _texts(skill, "beside"),
-            "present": word_of(skill, "present") or "rules",
-            "files": _files(skill),
+            "about": _on_one_line(settings, "about"),
+            "about_trainable": any("trainable" in each.words for each in skill.children_of("about")),
+            "sections": tuple(_section(child) for child in skill.children_of("section")),
+            "title": _title(settings),
+            "frontmatter": _frontmatter(report, settings),
+            "load": word_of(settings, "load") or "always",
+            "beside": tuple(each for each in items_of(settings, "beside") if isinstance(each, str)),
+            "present": word_of(settings, "present") or "rules",
+            "files": _path(settings, "files"),
         }
     )
 
 
-def _is_about_trainable(skill: Entity) -> bool:
-    setting = skill.settings.get("about")
-    children = (word for child in skill.children if child.kind == "about" for word in child.words)
-    words = (*(setting.words if setting is not None else ()), *children, *skill.words)
-    return any("trainable" in word.split() for word in words)
-
-
-def _is_trained(skill: Entity) -> bool:
-    """Whether a compile can change a skill."""
-    return _is_about_trainable(skill) or any({"trainable", "slow"} & set(child.words) for child in skill.children)
-
-
-def _texts(entity: Entity, name: str) -> tuple[str, ...]:
-    value = value_of(entity, name)
-    return tuple(item for item in value.items if isinstance(item, str)) if isinstance(value, Items) else ()
-
-
 def _section(section: Entity) -> SectionPlan:
     mode: Mode = next((mode for mode in get_args(Mode) if mode in section.words), "frozen")
-    text = section.value if isinstance(section.value, str) else ""
-    name, limit = section.name or "", count_of(section, "limit")
-    file, about = text_of(section, "file"), " ".join((text_of(section, "about") or "").split()).rstrip(".:")
-    rename = True if value_of(section, "rename") is True else None
+    settings = section.settings
     return SectionPlan(
-        name=name,
+        name=section.name or "",
         mode=mode,
-        text=text,
-        limit=limit,
-        title=_title(section),
-        file=file,
-        about=about or None,
-        rename=rename,
-        tests=_tests(section),
+        text=section.text,
+        limit=count_of(settings, "limit"),
+        title=_title(settings),
+        file=text_of(settings, "file"),
+        about=_on_one_line(settings, "about").rstrip(".:") or None,
+        rename=value_of(settings, "rename") is True or None,
+        tests=_tests(settings),
     )
 
 
-def _tests(section: Entity) -> TestsPlan | None:
-    setting = section.settings.get("tests")
-    if setting is None or not isinstance(setting.value, str):
+def _tests(settings: Settings) -> TestsPlan | None:
+    path = _path(settings, "tests")
+    if path is None:
         return None
-    return TestsPlan.model_validate({**plain_block(setting.block), "path": resolve_path(setting.value, "")})
+    return TestsPlan.model_validate({**plain_block(settings["tests"].block), "path": path})
 
 
-def _files(skill: Entity) -> str | None:
-    """The folder of kept files, in the shortest form of its path."""
-    written = text_of(skill, "files")
+def _path(settings: Settings, name: str) -> str | None:
+    """A path beside the program, in its shortest form."""
+    written = text_of(settings, name)
     return resolve_path(written, "") if written is not None else None
 
 
-def _title(entity: Entity) -> str | None:
+def _on_one_line(settings: Settings, name: str) -> str:
+    return " ".join((text_of(settings, name) or "").split())
+
+
+def _title(settings: Settings) -> str | None:
     """A heading on one line, as markdown reads it; None if it is made from the name."""
-    title = text_of(entity, "title")
-    found = heading(f"## {' '.join(title.split())}") if title is not None else None
+    if "title" not in settings:
+        return None
+    found = heading(f"## {_on_one_line(settings, 'title')}")
     return found.title if found else None
 
 
-def _frontmatter(report: Reporter, skill: Entity) -> str:
-    text, setting = text_of(skill, "frontmatter"), skill.settings.get("frontmatter")
-    if text is None or setting is None or not text.strip():
+def _frontmatter(report: Reporter, settings: Settings) -> str:
+    text = text_of(settings, "frontmatter") or ""
+    if not text.strip():
         return ""
-    keys = further_keys(text)
+    keys, setting = further_keys(text), settings["frontmatter"]
     if keys is None:
         message, hint = "`frontmatter` is not YAML, so no agent can load it", "write one key a line: `license: MIT`"
         report.add("SK563", setting.source, setting.span, message, hint=hint)
@@ -252,22 +240,22 @@ def _frontmatter(report: Reporter, skill: Entity) -> str:
 
 def _data(data: Entity) -> DataPlan:
     """The data of the program; a source without a split has the default one."""
-    source = text_of(data, "source")
+    settings, source = data.settings, text_of(data.settings, "source")
     return DataPlan(
         source=source,
-        train=text_of(data, "train"),
-        validation=text_of(data, "validation"),
-        test=text_of(data, "test"),
+        train=text_of(settings, "train"),
+        validation=text_of(settings, "validation"),
+        test=text_of(settings, "test"),
         fields=tuple(sorted(_fields(data, "field"), key=lambda field: field.name)),
-        split=_split(data) or (SplitPlan() if source is not None else None),
-        group=word_of(data, "group") or text_of(data, "group"),
-        seed=count_of(data, "seed") or 0,
+        split=_split(settings) or (SplitPlan() if source is not None else None),
+        group=word_of(settings, "group"),
+        seed=count_of(settings, "seed") or 0,
     )
 
 
-def _split(data: Entity) -> SplitPlan | None:
+def _split(settings: Settings) -> SplitPlan | None:
     """The declared split; shares in the smallest whole numbers, so that `4 : 2 : 4` and `2 : 1 : 2` are equal."""
-    value = value_of(data, "split")
+    value = value_of(settings, "split")
     if not isinstance(value, Shares):
         return None
     parts = [part.value for part in value.parts]

@@ -15,9 +15,10 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillc.gates.terms import Term
-from skillc.language.commands import fill_placeholders, placeholders
+from skillc.language.commands import fill_placeholders, json_path, placeholders
 from skillc.language.kinds import default_of
 from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.language.rollouts import ONE_TURN
 
 
 class Frozen(BaseModel):
@@ -89,7 +90,7 @@ class RolloutPlan(Frozen):
     @property
     def one_turn(self) -> bool:
         """Whether the model answers one prompt, so that it reads files as texts; others have a workspace."""
-        return self.kind in ("predict", "chain_of_thought")
+        return self.kind in ONE_TURN
 
     @property
     def with_tools(self) -> Mapping[str, JsonValue] | None:
@@ -251,6 +252,12 @@ class AnswerPlan(Frozen):
     kind: Literal["stdout", "json", "after", "match", "file"] = "stdout"
     path: tuple[str | int, ...] = ()
     text: str = ""
+
+    @classmethod
+    def of(cls, kind: str, argument: str) -> AnswerPlan:
+        """The location that a program writes as `json(".result")` or `after("Answer:")`."""
+        given = {"path": json_path(argument) or ()} if kind == "json" else {"text": argument}
+        return cls.model_validate({"kind": kind, **given})
 
 
 class ExecPlan(Frozen):

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Shares, Value, Word, amount_of
+from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Settings, Shares, Value, Word
 from skillc.language.forms import SettingKind, settings_of
 from skillc.language.kinds import KINDS, REMOVED
 from skillc.language.loop import SchedulePlan
@@ -21,38 +21,6 @@ from skillc.plan.schema import Frozen, Plan
 from skillc.text import listed
 
 _LITERALS: Mapping[str, JsonValue] = {"on": True, "true": True, "off": False, "false": False, "none": None}
-
-
-def value_of(entity: Entity, name: str) -> Value | None:
-    """The value of a setting; None if it is not set."""
-    setting = entity.settings.get(name)
-    return setting.value if setting is not None else None
-
-
-def count_of(entity: Entity, name: str) -> int | None:
-    """A whole number, as the checker has ensured."""
-    value = amount_of(entity.settings, name)
-    return int(value) if value is not None else None
-
-
-def text_of(entity: Entity, name: str) -> str | None:
-    """A quoted text."""
-    value = value_of(entity, name)
-    return value if isinstance(value, str) else None
-
-
-def word_of(entity: Entity, name: str) -> str | None:
-    """A bare word."""
-    value = value_of(entity, name)
-    return value.text if isinstance(value, Word) else None
-
-
-def env_of(value: Value | None) -> str | None:
-    """The environment variable that `env("NAME")` names."""
-    if isinstance(value, Invocation) and value.function == "env" and value.arguments:
-        name = value.arguments[0]
-        return name if isinstance(name, str) else None
-    return None
 
 
 def plain(value: Value) -> JsonValue:
@@ -76,15 +44,15 @@ def number(value: Fraction) -> int | float:
     return value.numerator if value.denominator == 1 else float(value)
 
 
-def plain_block(block: Mapping[str, Setting]) -> dict[str, JsonValue]:
+def plain_block(block: Settings) -> dict[str, JsonValue]:
     """The settings of a block as JSON; a setting with a block becomes that block, its word under `kind`."""
     return {name: _plain_setting(setting) for name, setting in block.items()}
 
 
 def _plain_setting(setting: Setting) -> JsonValue:
-    if not setting.block:
-        return plain(setting.value)
     head = plain(setting.value)
+    if not setting.block:
+        return head
     return {**({"kind": head} if head not in (None, "", True) else {}), **plain_block(setting.block)}
 
 

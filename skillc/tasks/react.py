@@ -21,7 +21,7 @@ from skillc.document.skill import Document
 from skillc.document.tool_lines import is_tool_name
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
-from skillc.language.kinds import REACT_DEFAULTS
+from skillc.language.rollouts import REACT_DEFAULTS
 from skillc.models.calls import well_formed
 from skillc.models.dspy_lm import make_lm
 from skillc.outcomes import Example

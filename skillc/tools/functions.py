@@ -15,7 +15,7 @@ from pydantic.errors import PydanticUserError
 
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
-from skillc.language.kinds import ENVIRONMENT
+from skillc.language.rollouts import ENVIRONMENT
 from skillc.text import cut, listed
 from skillc.tools.docstrings import read_docstring
 from skillc.tools.tool import Tool, ToolFailed, ToolServerDown, as_result

@@ -9,9 +9,8 @@ from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.document.skill import Mode, Section
 from skillc.document.tool_lines import SECTION, name_problem
 from skillc.errors import SkillcError
-from skillc.language.checked import Checked, Invocation, Items, Setting, Word
-from skillc.language.kinds import ACT, ENVIRONMENT
-from skillc.language.scope import agent_block
+from skillc.language.checked import Checked, Invocation, Items, Setting, of_kind
+from skillc.language.rollouts import ACT, ENVIRONMENT, agent_block, rollout_kind, tool_names
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
 from skillc.tools.docstrings import read_docstring
@@ -32,12 +31,8 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
         checked: the program.
         read: reads a file of the program's folder; it raises a SkillcError for a file that is not there.
     """
-    task = next((entity for entity in checked.entities if entity.kind == "task"), None)
-    rollout = task.settings.get("rollout") if task is not None else None
-    value = rollout.value if rollout is not None else None
-    kind = value.function if isinstance(value, Invocation) else value.text if isinstance(value, Word) else ""
-    block = agent_block(rollout, kind) if kind in ("react", "environment") else None
-    setting = block.get("tools") if block is not None else None
+    task = next(iter(of_kind(checked.entities, "task")), None)
+    kind, setting = rollout_kind(task), (agent_block(task) or {}).get("tools")
     yield from _renamed(checked, setting)
     if setting is None or not isinstance(setting.value, Items):
         return
@@ -65,10 +60,8 @@ def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
 def _renamed(checked: Checked, tools: Setting | None) -> Iterator[Diagnostic]:
     """Yield what is wrong with the names that sections give to tools."""
     items = tools.value.items if tools is not None and isinstance(tools.value, Items) else ()
-    functions = [each for each in items if isinstance(each, Invocation) and each.function == "python"]
-    names = [str(each.arguments[0]).rpartition(":")[2] for each in functions]
-    skills = (entity for entity in checked.entities if entity.kind == "skill")
-    for section in (child for skill in skills for child in skill.children if child.kind == "section"):
+    skills = of_kind(checked.entities, "skill")
+    for section in (child for skill in skills for child in skill.children_of("section")):
         setting = section.settings.get("rename")
         if setting is None or setting.value is not True:
             continue
@@ -81,10 +74,8 @@ def _renamed(checked: Checked, tools: Setting | None) -> Iterator[Diagnostic]:
             yield Diagnostic("SK225", message, label, hint=f"move `rename = on` to `trainable section {SECTION}`")
         else:
             # Only a run knows the tools of servers.
-            known = names if len(functions) == len(items) else ()
-            text = section.value if isinstance(section.value, str) else ""
             mode: Mode = "trainable" if "trainable" in section.words else "frozen"
-            problem = name_problem(Section(SECTION, mode, text), known)
+            problem = name_problem(Section(SECTION, mode, section.text), tool_names(items) or ())
             if problem is not None:
                 yield Diagnostic("SK225", problem, label, hint="correct the line with the arrow")
 

@@ -38,8 +38,8 @@ SAFE = Operation(
 COMPACT = Operation("<=", (CallTerm("tokens", (StateTerm("candidate"),)), Constant(Fraction(2000), "tokens")))
 
 
-def setting(value: Value, *, words: tuple[str, ...] = (), **block: Setting) -> Setting:
-    return Setting(value, SOURCE, SPAN, block, words)
+def setting(value: Value, **block: Setting) -> Setting:
+    return Setting(value, SOURCE, SPAN, block)
 
 
 def settings(**values: Value | Setting) -> dict[str, Setting]:

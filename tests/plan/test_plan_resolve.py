@@ -50,8 +50,8 @@ def test_the_skill_has_its_artifact_name_and_one_line_of_about():
 
 def test_a_trainable_about_is_known_by_the_word_before_it():
     skill = parts()["skill"]
-    about = settings(about=setting("Route.", words=("trainable",)))
-    found = resolved(skill=replace(skill, settings=about)).plan
+    about = entity("about", None, words=("trainable",), value="Route.")
+    found = resolved(skill=replace(skill, settings=settings(about=setting("Route.")), children=(about,))).plan
     assert found is not None
     assert found.skill.about_trainable
 

@@ -22,7 +22,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pydantic import JsonValue
 
 from skillc.document.tool_lines import HOW_TO_RENAME
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS, default_of, is_agent
+from skillc.language.kinds import default_of
+from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, is_agent
 from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, cast
+from typing import Any
 
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
-from skillc.language.commands import json_path
 from skillc.language.loop import BudgetPlan
 from skillc.models.ledger import NANO_PER_DOLLAR, Spending
 from skillc.models.prices import Price
@@ -45,7 +44,7 @@ class AgentSettings:
     def of(cls, settings: Mapping[str, JsonValue]) -> AgentSettings:
         """Read the settings of a plan's rollout."""
         given: Mapping[str, Any] = settings
-        cost = given.get("cost")
+        cost, answer = given.get("cost"), given.get("answer")
         return cls(
             sandbox=declared_sandbox(
                 given.get("sandbox"), replace(_LIMITS, time=float(given.get("time", _LIMITS.time)))
@@ -57,7 +56,9 @@ class AgentSettings:
             hosts=tuple(given.get("hosts", ())),
             reads=tuple(given.get("reads", ())),
             environment=tuple(each["arguments"][0] for each in given.get("environment", ())),
-            answer=_answer(given.get("answer")),
+            answer=AnswerPlan.of(answer["function"], answer["arguments"][0])
+            if isinstance(answer, dict)
+            else AnswerPlan(),
         )
 
     def reservation(self, budget: BudgetPlan, price: Price | None) -> Spending:
@@ -76,12 +77,3 @@ class AgentSettings:
             return Spending(1, 0, self.cost or 0)
         dearest = max(price.most(self.tokens, 0), price.most(0, self.tokens)) if price is not None else 0
         return Spending(1, self.tokens, dearest if self.cost is None else self.cost)
-
-
-def _answer(declared: Any) -> AnswerPlan:
-    if not isinstance(declared, dict):
-        return AnswerPlan()
-    kind, arguments = declared["function"], cast(Sequence[str], declared["arguments"])
-    if kind == "json":
-        return AnswerPlan(kind="json", path=json_path(arguments[0]) or ())
-    return AnswerPlan(kind=kind, text=arguments[0])

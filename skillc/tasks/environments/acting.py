@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from skillc.document.offer import OPEN, most_opened
 from skillc.document.skill import Document
 from skillc.json_values import JsonObject
-from skillc.language.kinds import ACT
+from skillc.language.rollouts import ACT
 from skillc.models.calls import Message
 from skillc.outcomes import Example
 from skillc.tasks.environments.handle import Handle

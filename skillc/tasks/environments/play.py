@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skillc.json_values import JsonObject, canonical_ascii
-from skillc.language.kinds import ENVIRONMENT_DEFAULTS
+from skillc.language.rollouts import ENVIRONMENT_DEFAULTS
 from skillc.models.calls import Call, Completion, Message
 from skillc.models.dspy_lm import current_scope
 from skillc.outcomes import Example

@@ -25,7 +25,7 @@ from pydantic_core import to_jsonable_python
 from skillc.document.offer import OPEN
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
-from skillc.language.kinds import ACT
+from skillc.language.rollouts import ACT
 from skillc.models.calls import Message
 from skillc.models.dspy_lm import current_scope, sent_messages
 from skillc.outcomes import Example
