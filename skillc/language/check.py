@@ -9,9 +9,18 @@ from pathlib import Path
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Reporter
 from skillc.language import rules
-from skillc.language.agents import check_agent
-from skillc.language.checked import Checked, CheckedGate, CheckedMetric, CheckedVerdict, Entity, Unsupported, fields_of
-from skillc.language.commands import check_models, check_native_calls
+from skillc.language.checked import (
+    Checked,
+    CheckedGate,
+    CheckedMetric,
+    CheckedVerdict,
+    Entity,
+    Unsupported,
+    fields_of,
+    is_trained,
+    of_kind,
+)
+from skillc.language.commands import check_agent, check_models, check_native_calls
 from skillc.language.entities import Entities
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
@@ -135,11 +144,12 @@ def _check_version(state: CheckState) -> None:
 
 def _check_declarations(state: CheckState) -> None:
     rules.check_fields(state.report, state.entities, state.module)
-    check_models(state.report, [entity for entity in state.entities if entity.kind == "model"])
+    check_models(state.report, of_kind(state.entities, "model"))
     check_native_calls(state.report, state.entities)
     fields = fields_of(state.entities)
     check_what_runs_scripts(state.report, state.entities)
-    trained = any(entity.kind == "skill" and rules.is_trained(entity) for entity in state.entities)
+    skills = of_kind(state.entities, "skill")
+    trained = any(map(is_trained, skills))
     for entity in state.entities:
         if entity.kind == "section":
             rules.check_section(state.report, entity)
@@ -150,21 +160,13 @@ def _check_declarations(state: CheckState) -> None:
             rules.check_rollout(state.report, entity, state.module, {**dict.fromkeys(state.broken), **fields})
             rules.check_cuts(state.report, entity)
             rules.check_images(state.report, entity)
-            rules.check_opening(state.report, entity, [each for each in state.entities if each.kind == "skill"])
-            _check_agent(state, entity)
+            rules.check_opening(state.report, entity, skills)
+            check_agent(state.report, entity, state.entities, state.broken, state.module.dropped)
         elif entity.kind == "rubric":
             check_rubric(state.report, entity)
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
         rules.check_required(state.report, entity, state.module.dropped | state.broken, beside=trained)
-
-
-def _check_agent(state: CheckState, task: Entity) -> None:
-    """Check the settings of an agent; unknown names are not reported where a declaration was lost."""
-    inputs = [child.name or "" for child in task.children if child.kind == "input"]
-    fields = [*fields_of(state.entities), *state.broken, *state.module.dropped]
-    budgets = [entity for entity in state.entities if entity.kind == "budget"]
-    check_agent(state.report, task.settings.get("rollout"), [*inputs, *state.broken], fields, budgets)
 
 
 def _lower(state: CheckState) -> None:
