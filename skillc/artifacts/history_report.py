@@ -14,9 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.artifacts.loading import program_in
+from skillc.artifacts.loading import paths_of_program, program_in
 from skillc.errors import SkillcError
-from skillc.frontend import plan_file
 from skillc.json_values import objects_in
 from skillc.run.history import read_history
 from skillc.text import counted
@@ -78,7 +77,7 @@ def read_runs(path: Path) -> tuple[RunSummary, ...]:
     paths = ArtifactPaths.of_folder(path)
     if not paths.history.is_file():
         program = program_in(path)
-        paths = ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
+        paths = paths_of_program(program)
     files = [each.history for each in (paths, paths.candidate) if each.history.is_file()]
     if not files:
         raise SkillcError(f"history `{paths.history}` does not exist", hint=f"`skillc compile {path}` writes it")

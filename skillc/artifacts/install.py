@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
-from skillc.artifacts.loading import program_in
+from skillc.artifacts.loading import paths_of_program, program_in
 from skillc.artifacts.owner import path_to
 from skillc.conflict import check_merged
 from skillc.diagnostics.render import difference
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.frontend import plan_file
 from skillc.plan.lock import Lock, has_digest, read_lock
 from skillc.skill_files import read_folder, write_folder
 
@@ -164,7 +163,7 @@ def _skill_of(path: Path) -> ArtifactPaths:
     if paths.skill.is_file():
         return paths
     program = program_in(path)
-    paths = ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
+    paths = paths_of_program(program)
     if not paths.skill.is_file():
         hint = f"run `skillc compile {program}`, or name the folder of a skill compiled with `--output`"
         if paths.candidate.skill.is_file():

@@ -98,6 +98,18 @@ def program_and_skill(path: Path, usage: str) -> tuple[Path, Path | None]:
     return program, folder
 
 
+def paths_of_program(program: Path) -> ArtifactPaths:
+    """Return the paths of a program's compiled skill in `skills` beside it, whether it exists or not.
+
+    Raises:
+        SkillcError: the program cannot be read or has errors.
+    """
+    from skillc.artifact_paths import ArtifactPaths
+    from skillc.frontend import plan_file
+
+    return ArtifactPaths.beside(program.parent, plan_file(program, complete=False).plan.skill.artifact)
+
+
 def load_program(path: Path) -> LoadedProgram:
     """Load a program's plan, and its compiled skill in `skills` beside it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from skillc.cli.arguments import (
     setting_options,
 )
 from skillc.cli.output import print_json, print_result, show_diagnostics
+
+
+def _split_option(*splits: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # noqa: A002 - as click
+    """Return the option for the split to run; the first one is the default."""
+    return click.option("--split", type=click.Choice(splits), default=splits[0], show_default=True, help=help)
 
 
 @click.command("eval", epilog="Example: skillc eval tickets.skill --skill other/SKILL.md --split test")
@@ -36,13 +42,7 @@ from skillc.cli.output import print_json, print_result, show_diagnostics
     metavar="MODEL",
     help="A model to use as the target: a role of the program, provider/name, or role=provider/name. Repeatable.",
 )
-@click.option(
-    "--split",
-    type=click.Choice(("validation", "train", "test")),
-    default="validation",
-    show_default=True,
-    help="The examples; the lock counts each look at test.",
-)
+@_split_option("validation", "train", "test", help="The examples; the lock counts each look at test.")
 @click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
 @setting_options
 @progress_options
@@ -73,7 +73,7 @@ def eval(  # noqa: A001 - the verb's name
     planned = plan_measured(program, options)
     asked = EvalOptions(split, models, skills, without, samples, options.offline, against)  # type: ignore[arg-type]  # click has checked it
     job = prepare_eval(planned, asked)
-    found = run_measured("eval", planned, job, preview_lines(job), options, evaluate)
+    found = run_measured("eval", job, preview_lines(job), options, evaluate)
     print_result(lambda: eval_json(found), lambda: eval_table(found), options, soft_wrap=False)
     return exit_status_measured(found)
 
@@ -85,13 +85,7 @@ def eval(  # noqa: A001 - the verb's name
     metavar="MODEL",
     help="The model to recheck with: a role of the program, provider/name, or role=provider/name. Default: target.",
 )
-@click.option(
-    "--split",
-    type=click.Choice(("validation", "train", "test")),
-    default="validation",
-    show_default=True,
-    help="The examples; test counts one look in the lock.",
-)
+@_split_option("validation", "train", "test", help="The examples; test counts one look in the lock.")
 @click.option("--rules", type=click.IntRange(min=0), help="Measure at most so many rules.")
 @click.option("--all", "every", is_flag=True, help="Measure the rules of the initial skill too.")
 @click.option("--examples", type=click.IntRange(min=1), help="Use at most so many examples of the split.")
@@ -145,7 +139,7 @@ def recheck(
     if only_plan:
         print_result(lambda: report.plan_json(job), lambda: report.plan_table(job), options, soft_wrap=False)
         return 0
-    found = run_measured("recheck", planned, job, report.preview_lines(job), options, run_recheck)
+    found = run_measured("recheck", job, report.preview_lines(job), options, run_recheck)
     if style == "md" and not (options.as_json or options.json_lines):
         click.echo(report.recheck_markdown(found))
     else:
@@ -186,13 +180,7 @@ class Counts(click.ParamType[tuple[int, ...]]):
 @click.option(
     "--concurrency", type=Counts(), default="1,16", show_default=True, help="Rollouts in flight, a measurement each."
 )
-@click.option(
-    "--split",
-    type=click.Choice(("validation", "train")),
-    default="validation",
-    show_default=True,
-    help="The examples to run.",
-)
+@_split_option("validation", "train", help="The examples to run.")
 @click.option("--examples", type=click.IntRange(min=1), help="How many of them, evenly spread. Default: all.")
 @click.option("--fresh", is_flag=True, help="Call the model again, even where an earlier measurement is cached.")
 @plan_options
@@ -224,7 +212,7 @@ def noise(
     planned = plan_measured(program, options, every_model=False)
     asked = NoiseOptions(split, repeats, concurrency, examples, skill, options.offline)  # type: ignore[arg-type]  # click has checked it
     job = prepare_noise(planned, asked)
-    found = run_measured("noise", planned, job, [preview_line(job)], options, measure_noise)
+    found = run_measured("noise", job, [preview_line(job)], options, measure_noise)
     print_result(lambda: noise_json(found), lambda: noise_table(found), options)
     return exit_status_measured(found)
 
@@ -247,13 +235,7 @@ def judge() -> None:
 @click.option("--truth", metavar="METRIC", help="Take this metric, which reads no judge, as the label of each rollout.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Write the answers into this file for labels, and stop.")
 @click.option("--repeats", type=click.IntRange(min=2), default=3, show_default=True, help="Judgements of each answer.")
-@click.option(
-    "--split",
-    type=click.Choice(("validation", "train")),
-    default="validation",
-    show_default=True,
-    help="The examples to run.",
-)
+@_split_option("validation", "train", help="The examples to run.")
 @click.option(
     "--examples", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, evenly spread."
 )
@@ -325,9 +307,9 @@ def check(
     )
     job = prepare_judge_check(planned, asked)
     if sheet is not None:
-        click.echo(run_measured("judge check", planned, job, preview_lines(job), options, fill_sheet))
+        click.echo(run_measured("judge check", job, preview_lines(job), options, fill_sheet))
         return 0
-    found = run_measured("judge check", planned, job, preview_lines(job), options, check_judges)
+    found = run_measured("judge check", job, preview_lines(job), options, check_judges)
     print_result(lambda: judge_check_json(found, strict=strict), lambda: judge_check_table(found), options)
     return found.status(strict=strict)
 
@@ -335,13 +317,7 @@ def check(
 @click.command(epilog="Example: skillc audit tickets.skill --rollouts 4")
 @click.argument("program", metavar="SKILL", type=ProgramPath())
 @click.option("--skill", "folder", type=click.Path(path_type=Path), help="Audit the skill in this folder instead.")
-@click.option(
-    "--split",
-    type=click.Choice(("train", "validation", "test")),
-    default="train",
-    show_default=True,
-    help="The examples to run.",
-)
+@_split_option("train", "validation", "test", help="The examples to run.")
 @click.option("--rollouts", type=click.IntRange(min=1), default=8, show_default=True, help="How many of them.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 1 if a file was never opened.")
 @plan_options

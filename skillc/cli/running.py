@@ -136,22 +136,17 @@ def plan_measured(program: Path, options: RunOptions, *, every_model: bool = Tru
 
 
 def run_measured(
-    verb: str,
-    planned: Planned,
-    job: J,
-    preview: Sequence[str],
-    options: RunOptions,
-    measure: Callable[[J, Progress, Client, Stop], T],
+    verb: str, job: J, preview: Sequence[str], options: RunOptions, measure: Callable[[J, Progress, Client, Stop], T]
 ) -> T:
     """Print the notes and the preview of a measurement, and run it with progress on the console."""
-    home, plan = planned.root / ".skillc", job.plan
+    home, plan = job.root / ".skillc", job.plan
     try:
         make_home(home)
     except OSError as problem:
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
-    check_folders(planned.checked, plan, planned.root)
+    check_folders(job.planned.checked, plan, job.root)
     facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
-    run = _open_run(verb, plan, planned.root, facts, options, on_interrupt=_KEPT, split=job.split)
+    run = _open_run(verb, plan, job.root, facts, options, on_interrupt=_KEPT, split=job.split)
     with run as (progress, client, stop):
         if options.fresh:
             client.bind_store(None, secrets.token_hex(8))

@@ -20,6 +20,7 @@ from skillc.data.split import Side
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import SkillArm
+from skillc.frontend import Planned
 from skillc.gates import units
 from skillc.models.backends.registry import connect
 from skillc.models.client import Client
@@ -46,23 +47,36 @@ class MeasuringJob:
     """A resolved measurement, with nothing sent.
 
     Attributes:
-        program: the user's plan.
+        planned: the user's program.
         plan: what runs: its models and judges, its samples.
         examples: those of the split that are measured.
         bound: of the spending, with an empty cache.
-        preflight_calls: one per model.
         notes: to report before anything is sent.
     """
 
-    program: Plan
+    planned: Planned
     plan: Plan
-    root: Path
     split: Side
     dataset: Dataset
     examples: tuple[Example, ...]
     bound: SpendBound
-    preflight_calls: int
     notes: tuple[str, ...] = ()
+
+    @property
+    def program(self) -> Plan:
+        """The user's plan."""
+        return self.planned.plan
+
+    @property
+    def root(self) -> Path:
+        """The program's folder."""
+        return self.planned.root
+
+    @property
+    def preflight_calls(self) -> int:
+        """The calls that try the models first, one for each."""
+        stage = preflight_stage(tried_models(self.plan), price_table(self.plan))
+        return stage.bound.most.calls if stage is not None else 0
 
 
 class Ending(TypedDict):
@@ -230,12 +244,6 @@ def spread_examples(dataset: Dataset, split: Side, count: int | None) -> tuple[E
         raise SkillcError(f"the split `{split}` has no examples", hint="name another with `--split`")
     most = len(every) if count is None else min(count, len(every))
     return tuple(every[i * len(every) // most] for i in range(most))
-
-
-def preflight_calls(plan: Plan) -> int:
-    """Return the number of calls that try the models of a plan before a measurement."""
-    stage = preflight_stage(tried_models(plan), price_table(plan))
-    return stage.bound.most.calls if stage is not None else 0
 
 
 def bound_of(

@@ -29,7 +29,6 @@ from skillc.evaluate.measuring import (
     is_same,
     labels_of,
     plan_with,
-    preflight_calls,
     until_stopped,
     with_retries,
 )
@@ -116,14 +115,12 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
     check_caps(plan, bound)
     sampled = program.model_copy(update={"optimize": plan.optimize})
     return EvalJob(
-        program=program,
+        planned=planned,
         plan=plan,
-        root=root,
         split=options.split,
         dataset=dataset,
         examples=examples,
         bound=bound,
-        preflight_calls=preflight_calls(plan),
         notes=(*arms.notes, *dataset.warnings, *_notes(options, models)),
         paths=paths,
         models=models,

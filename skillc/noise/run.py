@@ -19,7 +19,6 @@ from skillc.evaluate.measuring import (
     ending,
     failures_of,
     plan_with,
-    preflight_calls,
     spread_examples,
     until_stopped,
     with_retries,
@@ -93,14 +92,12 @@ def prepare_noise(planned: Planned, options: NoiseOptions) -> NoiseJob:
     bound = bound_of(plan, [target], [arm], len(examples) * repeats * len(concurrency), dataset, root)
     check_caps(plan, bound, what="this measurement", fewer="fewer `--examples` or `--repeats`")
     return NoiseJob(
-        program=program,
+        planned=planned,
         plan=plan,
-        root=root,
         split=options.split,
         dataset=dataset,
         examples=examples,
         bound=bound,
-        preflight_calls=preflight_calls(plan),
         arm=arm,
         repeats=repeats,
         concurrency=concurrency,

@@ -65,11 +65,16 @@ def judge_of(plan: Plan, term: CallTerm) -> JudgePlan:
     )
 
 
+def judge_calls(plan: Plan, metric: MetricPlan) -> frozenset[CallTerm]:
+    """Return the calls of `judge` that a metric depends on, directly or through other metrics."""
+    parts = list(walk(metric.term))
+    own = frozenset(part for part in parts if isinstance(part, CallTerm) and part.function == "judge")
+    return own.union(*(judge_calls(plan, plan.metric(part.name)) for part in parts if isinstance(part, MetricTerm)))
+
+
 def reads_judge(plan: Plan, metric: MetricPlan) -> bool:
     """Whether the value of a metric depends on a judge, directly or through other metrics."""
-    return any(part.function == "judge" for part in walk(metric.term) if isinstance(part, CallTerm)) or any(
-        reads_judge(plan, plan.metric(part.name)) for part in walk(metric.term) if isinstance(part, MetricTerm)
-    )
+    return bool(judge_calls(plan, metric))
 
 
 def _rubric(plan: Plan, term: CallTerm) -> RubricPlan:

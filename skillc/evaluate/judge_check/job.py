@@ -21,17 +21,16 @@ from skillc.evaluate.measuring import (
     check_places,
     chosen_models,
     plan_with,
-    preflight_calls,
     spread_examples,
 )
 from skillc.evaluate.skills import INITIAL, NONE, SkillArm, one_arm
 from skillc.frontend import Planned
-from skillc.gates.terms import CallTerm, MetricTerm, walk
+from skillc.gates.terms import calls
 from skillc.metrics.judging.check.questions import has_free_text, variants_of
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_skill
-from skillc.plan.judges import JudgePlan, judges_of, reads_judge
+from skillc.plan.judges import JudgePlan, judge_calls, judges_of, reads_judge
 from skillc.plan.schema import MetricPlan, ModelPlan, Plan
 from skillc.text import listed
 
@@ -124,14 +123,12 @@ def prepare_judge_check(planned: Planned, options: JudgeCheckOptions) -> JudgeCh
         # The initial skill's answers would be compared with themselves.
         arm, notes = SkillArm(NONE, None), ["answers without a skill are compared with those of the initial skill"]
     found = JudgeCheckJob(
-        program=program,
+        planned=planned,
         plan=plan,
-        root=root,
         split=options.split,
         dataset=dataset,
         examples=examples,
         bound=SpendBound(),
-        preflight_calls=preflight_calls(plan),
         notes=(*notes, *_notes(program, judges), *dataset.warnings),
         known=known,
         models=models,
@@ -193,25 +190,16 @@ def _chosen_judges(plan: Plan, name: str | None) -> tuple[tuple[JudgePlan, tuple
         near = suggest(name, known)
         hint = f"did you mean `{near}`?" if near else f"the program has {listed(known)}"
         raise SkillcError(f"no metric `{name}`", hint=hint)
-    metrics = plan.metrics if name is None else _read_by(plan, known[name])
-    judges = judges_of(plan, metrics)
+    wanted = None if name is None else judge_calls(plan, known[name])
+    judges = [judge for judge in judges_of(plan) if wanted is None or judge.term in wanted]
     if not judges:
         what = "the program has no judge" if name is None else f"the metric `{name}` reads no judge"
         with_one = [metric.name for metric in plan.metrics if reads_judge(plan, metric)]
         hint = "a metric with one is `metric good = judge(answer, rubric, model = referee)`"
         raise SkillcError(what, hint=f"{listed(with_one)} read one" if with_one else hint)
     return tuple(
-        (judge, tuple(metric.name for metric in plan.metrics if judge.term in _calls(metric))) for judge in judges
+        (judge, tuple(metric.name for metric in plan.metrics if judge.term in calls(metric.term))) for judge in judges
     )
-
-
-def _calls(metric: MetricPlan) -> list[CallTerm]:
-    return [part for part in walk(metric.term) if isinstance(part, CallTerm)]
-
-
-def _read_by(plan: Plan, metric: MetricPlan) -> tuple[MetricPlan, ...]:
-    below = [plan.metric(part.name) for part in walk(metric.term) if isinstance(part, MetricTerm)]
-    return (metric, *(each for one in below for each in _read_by(plan, one)))
 
 
 def _truth(plan: Plan, name: str | None) -> MetricPlan | None:

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -18,7 +17,7 @@ from skillc.evaluate.measuring import Measured, ending, until_stopped, with_retr
 from skillc.evaluate.skills import SkillArm
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
-from skillc.gates.terms import CallTerm, MetricTerm, calls, walk
+from skillc.gates.terms import CallTerm, MetricTerm, calls
 from skillc.language.families import family_of
 from skillc.metrics.judging.check.findings import JudgeFound, findings_of
 from skillc.metrics.judging.check.questions import (
@@ -43,7 +42,7 @@ from skillc.optimize.gate.flips import FlipCount
 from skillc.optimize.host import Observer
 from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Scored
-from skillc.plan.judges import JudgePlan
+from skillc.plan.judges import JudgePlan, judge_calls
 from skillc.plan.schema import ModelPlan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
@@ -428,14 +427,9 @@ def _requires(job: JudgeCheckJob, meter: Meter, work: _Work) -> tuple[RequireRes
 
 def _reading(job: JudgeCheckJob) -> set[str]:
     """Return the metrics all of whose judges are checked."""
-    terms = {judge.term for judge, _ in job.judges}
-
-    def judges(name: str) -> set[Any]:
-        parts = list(walk(job.program.metric(name).term))
-        own = {part for part in parts if isinstance(part, CallTerm) and part.function == "judge"}
-        return own.union(*(judges(part.name) for part in parts if isinstance(part, MetricTerm)))
-
-    return {metric.name for metric in job.program.metrics if (needed := judges(metric.name)) and needed <= terms}
+    checked = {judge.term for judge, _ in job.judges}
+    needed = {metric.name: judge_calls(job.program, metric) for metric in job.program.metrics}
+    return {name for name, terms in needed.items() if terms and terms <= checked}
 
 
 def _flips(job: JudgeCheckJob, meter: Meter, work: _Work, metric: str) -> FlipCount:

@@ -22,7 +22,6 @@ from skillc.evaluate.measuring import (
     examples_of,
     is_same,
     plan_with,
-    preflight_calls,
 )
 from skillc.evaluate.recheck.parts import Part, learned_parts, with_rules
 from skillc.evaluate.run import compile_run
@@ -156,14 +155,12 @@ def prepare_recheck(planned: Planned, options: RecheckOptions, folder: Path | No
     check_caps(plan, bound, fewer=fewer)
     same_data = lock.data.digest == dataset.digest
     return RecheckJob(
-        program=program,
+        planned=planned,
         plan=plan,
-        root=root,
         split=options.split,
         dataset=dataset,
         examples=examples,
         bound=bound,
-        preflight_calls=preflight_calls(plan),
         notes=(*notes, *rewritten, *_notes(planned, lock, model, options, same_data=same_data), *dataset.warnings),
         paths=paths,
         model=model,

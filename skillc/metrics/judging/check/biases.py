@@ -6,9 +6,10 @@ both alike, so that a judge that only flips is not called biased.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import mean
 from typing import Literal
 
 from skillc.metrics.judging.check.questions import (
@@ -135,8 +136,8 @@ def _tests(judgements: Judgements, own: Mapping[str, bool]) -> list[_Test]:
     tests += [_Test("injection", name, _shifted(judgements, first, injected(name))) for name in INJECTIONS]
     labelled = [
         PairedScore(item.group, _micro(item.label), _micro(score))
-        for i, item in enumerate(judgements.items)
-        if item.label is not None and (score := judgements.score(i, first)) is not None
+        for item, score in judgements.scored()
+        if item.label is not None
     ]
     tests.append(_Test("leniency", "", tuple(labelled)))
     tests.append(_Test("family", "", _of_family(judgements, own)))
@@ -159,21 +160,15 @@ def _of_family(judgements: Judgements, own: Mapping[str, bool]) -> tuple[PairedS
     Without labels a higher score may be deserved, so nothing is tested.
     """
     by_example: dict[str, tuple[Item, list[Fraction], list[Fraction]]] = {}
-    for i, item in enumerate(judgements.items):
-        score = judgements.score(i, plain())
-        if item.model not in own or item.label is None or score is None:
-            continue
-        _, others, ours = by_example.setdefault(item.example, (item, [], []))
-        (ours if own[item.model] else others).append(score - item.label)
+    for item, score in judgements.scored():
+        if item.model in own and item.label is not None:
+            _, others, ours = by_example.setdefault(item.example, (item, [], []))
+            (ours if own[item.model] else others).append(score - item.label)
     return tuple(
-        PairedScore(item.group, _micro(_mean(others)), _micro(_mean(ours)))
+        PairedScore(item.group, _micro(mean(others)), _micro(mean(ours)))
         for item, others, ours in by_example.values()
         if others and ours
     )
-
-
-def _mean(values: Sequence[Fraction]) -> Fraction:
-    return sum(values, Fraction(0)) / len(values)
 
 
 def _micro(value: Fraction) -> int:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import mean
 from typing import Literal
 
 from skillc.metrics.judging.check.biases import Bias, biases_of
 from skillc.metrics.judging.check.labelled import Labelled, labelled_of
-from skillc.metrics.judging.check.questions import INJECTIONS, SWAPPED, Judgements, plain, scale_of
+from skillc.metrics.judging.check.questions import INJECTIONS, SWAPPED, Judgements, plain
 from skillc.metrics.judging.verdict import JudgeFailed, Verdict
 from skillc.stats.agreement import Agreement, agreement, pairs_of_repeats
 from skillc.stats.power import mean_interval
@@ -89,15 +90,13 @@ def findings_of(
         for i, item in enumerate(items)
     ]
     again = [(group, scores) for group, scores in rows if len(scores) > 1]
-    first = [score for i in range(len(items)) if (score := judgements.score(i, plain())) is not None]
-    criteria = judgements.judge.rubric.criteria
-    scale = scale_of(criteria[0]) if len(criteria) == 1 and judgements.judge.against is None else ()
-    itself = agreement(pairs_of_repeats(again), scale)
+    first = [score for _, score in judgements.scored()]
+    itself = agreement(pairs_of_repeats(again), judgements.scale)
     return JudgeFound(
         roles=judgements.judge.roles,
         items=len(judgements.asked(plain())),
         failed=_failed(judgements),
-        mean=sum(first, Fraction(0)) / len(first) if first else None,
+        mean=mean(first) if first else None,
         top=Fraction(sum(score == 1 for score in first), len(first)) if first else None,
         repeats=_flips([(group, _differing(scores)) for group, scores in again]),
         steadiness=_steadiness(itself, {score for _, scores in rows for score in scores}),
@@ -127,8 +126,8 @@ def _differing(scores: list[Fraction]) -> Fraction:
 
 
 def _flips(shares: list[tuple[str, Fraction]]) -> Flips:
-    mean = sum((share for _, share in shares), Fraction(0)) / len(shares) if shares else None
-    return Flips(len(shares), mean, mean_interval(shares, low=Fraction(0), high=Fraction(1)))
+    share = mean(share for _, share in shares) if shares else None
+    return Flips(len(shares), share, mean_interval(shares, low=Fraction(0), high=Fraction(1)))
 
 
 def _order(judgements: Judgements) -> Flips | None:

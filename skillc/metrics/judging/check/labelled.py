@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from statistics import mean
 
 from skillc.metrics.judging.check.questions import Judgements, plain, scale_of
 from skillc.stats.agreement import Agreement, Correlation, Rated, agreement, correlation_within
@@ -74,21 +75,19 @@ def labelled_of(judgements: Judgements, *, seed: int = 0) -> Labelled | None:
     """Return the agreement with labels; None without a labelled item that was judged."""
     rows = [
         _Row(item.example, item.group, item.label, score, len(item.case.answer))
-        for i, item in enumerate(judgements.items)
-        if item.label is not None and (score := judgements.score(i, plain())) is not None
+        for item, score in judgements.scored()
+        if item.label is not None
     ]
     if not rows:
         return None
-    criteria = judgements.judge.rubric.criteria
-    scale = scale_of(criteria[0]) if len(criteria) == 1 and judgements.judge.against is None else ()
-    ordered = _ordered(rows)
+    scale, ordered = judgements.scale, _ordered(rows)
     contested = _contested(rows)
     return Labelled(
         overall=_agreement(rows, scale),
         by_criterion=_by_criterion(judgements),
         by_score=_by_score(rows, scale),
         contested=_agreement([row for row in rows if row.example in contested], scale),
-        ordered=sum((share for _, share in ordered), Fraction(0)) / len(ordered) if ordered else None,
+        ordered=mean(share for _, share in ordered) if ordered else None,
         ordered_interval=mean_interval(ordered, low=Fraction(0), high=Fraction(1)),
         length=correlation_within([(row.label, row.score, row.length) for row in rows], seed),
         corrected=_corrected(judgements),
@@ -128,7 +127,7 @@ def _by_score(rows: Sequence[_Row], scale: Sequence[Fraction]) -> tuple[ScoreBin
             low,
             high,
             len(each),
-            sum((row.label for row in each), Fraction(0)) / len(each),
+            mean(row.label for row in each),
             mean_interval([(row.group, row.label) for row in each], low=Fraction(0), high=Fraction(1)),
         )
         for (low, high), each in sorted(bins.items(), key=lambda entry: entry[0])
@@ -161,12 +160,9 @@ def _ordered(rows: Sequence[_Row]) -> list[tuple[str, Fraction]]:
 def _corrected(judgements: Judgements) -> Corrected | None:
     """Return the mean label over the rollouts of the skill, the labelled ones a random part of them."""
     labelled, other = [], []
-    for i, item in enumerate(judgements.items):
-        score = judgements.score(i, plain())
-        if not item.rolled or score is None:
-            continue
-        if item.label is not None:
+    for item, score in judgements.scored():
+        if item.rolled and item.label is not None:
             labelled.append((item.group, item.label, score))
-        else:
+        elif item.rolled:
             other.append((item.group, score))
     return corrected_mean(labelled, other)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import cycle, islice
+from statistics import mean
 from typing import Literal
 
 from skillc.metrics.judging.combine import Judged, combine_levels, combine_pairs
@@ -200,6 +201,17 @@ class Judgements:
         found = self.judged(item, variant, criterion)
         return None if found is None else found.score
 
+    def scored(self) -> list[tuple[Item, Fraction]]:
+        """Return the items with a score on the first plain question."""
+        scores = ((item, self.score(i, plain())) for i, item in enumerate(self.items))
+        return [(item, score) for item, score in scores if score is not None]
+
+    @property
+    def scale(self) -> tuple[Fraction, ...]:
+        """The possible scores in ascending order; empty for a comparison, and for a mean over several criteria."""
+        criteria = self.judge.rubric.criteria
+        return scale_of(criteria[0]) if len(criteria) == 1 and self.judge.against is None else ()
+
     def first_place(self, item: int, variant: Variant) -> Fraction | None:
         """Return the share of first places among the winners of a comparison in both orders; a tie is half of one."""
         shares = []
@@ -210,7 +222,7 @@ class Judgements:
             values = [mark.value for each in given if isinstance(each, Verdict) for mark in each.marks]
             # In either order, A is the answer in the first place.
             shares += [Fraction(1, 2) if value == TIE else Fraction(value == A) for value in values]
-        return sum(shares, Fraction(0)) / len(shares) if shares else None
+        return mean(shares) if shares else None
 
     def asked(self, variant: Variant) -> Sequence[int]:
         """Return the items about which every judge was asked."""
