@@ -13,7 +13,7 @@ from skillc.models.calls import Call, Usage, well_formed
 from skillc.models.failures import CallFailed, FailureKind, PermanentFailure, outcome_of
 from skillc.models.ledger import Receipts, Spending
 from skillc.models.pacing import AwayTooLong, Pacing, RefusedTooLong, Slot
-from skillc.models.roles import Role
+from skillc.models.roles import Role, describe_roles
 from skillc.redaction import Redactor
 
 _CUT = frozenset({"length", "max_tokens"})
@@ -191,17 +191,8 @@ def to_send(role: Role, arguments: dict[str, Any], call: Call) -> dict[str, Any]
 
 def overuse_of(usage: Usage, reserved: Spending, role: Role) -> PermanentFailure | None:
     """Return the error of a call that exceeded its reservation in tokens or in cost at list price; else None."""
-    cost = role.cost(usage) or 0
-    if usage.total > reserved.tokens:
-        excess = f"used {usage.total:,} tokens in one call; {reserved.tokens:,} were reserved"
-    elif cost > reserved.cost:
-        excess = f"cost ${cost / 10**9:.6f} in one call; ${reserved.cost / 10**9:.6f} was reserved"
-    else:
-        return None
-    return PermanentFailure(
-        f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) {excess}",
-        hint=failures.FIXES["overuse"],
-    )
+    excess = reserved.overuse(usage, role.cost(usage) or 0, "call")
+    return PermanentFailure(f"{describe_roles([role])} {excess}", hint=failures.FIXES["overuse"]) if excess else None
 
 
 def _classify(problem: Exception, role: Role) -> Exception:
@@ -216,10 +207,8 @@ def _classify(problem: Exception, role: Role) -> Exception:
             return _RetryableFailure("malformed", detail)
         if failures.is_transient(problem):
             return _RetryableFailure("transient", detail, failures.retry_after(problem, time.time()))
-    return PermanentFailure(
-        f"model `{role.plan.role}` (`{role.plan.model}` at `{role.endpoint.id}`) refuses: {detail}",
-        hint=failures.fix_for(problem, role.endpoint.key_env),
-    )
+    fix = failures.fix_for(problem, role.endpoint.key_env)
+    return PermanentFailure(f"{describe_roles([role])} refuses: {detail}", hint=fix)
 
 
 def read_reply(raw: Any, hide: Redactor) -> ChatReply:

@@ -231,7 +231,9 @@ class Client:
                 report.cost if role.price is None else sum(cost(each) or 0 for each in report.usages)
                 for cost in (role.cost, role.discounted_cost)
             )
-        overuse = _excess(where[0], usage, listed or 0, most, fix) if most.tokens else None
+        # Without a price nothing is reserved, and no cost is too much.
+        excess = most.overuse(usage, listed or 0 if most.cost else 0, "rollout") if most.tokens else None
+        overuse = PermanentFailure(f"an agent with the model `{where[0]}` {excess}", hint=fix) if excess else None
         if overuse is not None:
             # Before the reservation is released, so that it admits no other call.
             self.ledger.paid.refuse(overuse)
@@ -436,13 +438,3 @@ def sum_of(usages: Sequence[Usage]) -> Usage:
     """Return the usage of several calls together."""
     counts = [sum(each) for each in zip(*(usage.counts for usage in usages), strict=True)] or [0, 0, 0, 0]
     return Usage.of(counts, any(usage.bound for usage in usages))
-
-
-def _excess(role: str, usage: Usage, cost: int, most: Spending, fix: str) -> PermanentFailure | None:
-    if usage.total > most.tokens:
-        excess = f"used {usage.total:,} tokens in one rollout; {most.tokens:,} were reserved"
-    elif most.cost and cost > most.cost:
-        excess = f"cost ${cost / 10**9:.6f} in one rollout; ${most.cost / 10**9:.6f} was reserved"
-    else:
-        return None
-    return PermanentFailure(f"an agent with the model `{role}` {excess}", hint=fix)

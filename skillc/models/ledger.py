@@ -50,6 +50,14 @@ class Spending(NamedTuple):
         """The same, as spent by judges."""
         return self._replace(judge_calls=self.calls, judge_cost=self.cost)
 
+    def overuse(self, usage: Usage, cost: int, unit: str) -> str | None:
+        """Describe how one call or rollout exceeded this reservation, in tokens or in nano-dollars; None if not."""
+        if usage.total > self.tokens:
+            return f"used {usage.total:,} tokens in one {unit}; {self.tokens:,} were reserved"
+        if cost > self.cost:
+            return f"cost ${cost / NANO_PER_DOLLAR:.6f} in one {unit}; ${self.cost / NANO_PER_DOLLAR:.6f} was reserved"
+        return None
+
 
 class Caps(NamedTuple):
     """The most of each; None means no cap."""
