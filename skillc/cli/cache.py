@@ -109,7 +109,7 @@ def prune(
     wanted = cache_folder.EntryFilter(
         before=None if older_than is None else time.time() - older_than,
         model=model,
-        endpoint=normalised(endpoint) if endpoint is not None and "://" in endpoint else endpoint,
+        endpoint=normalised(endpoint, "`--endpoint`") if endpoint is not None and "://" in endpoint else endpoint,
     )
     found = cache_folder.find_folder(folder)
     pruned = cache_folder.prune(found, wanted, dry=dry_run)

@@ -148,12 +148,17 @@ def secret_names(models: Iterable[ModelPlan]) -> frozenset[str]:
     return frozenset({*KEY_VARIABLES.values(), *(model.key_env for model in models if model.key_env)})
 
 
-def normalised(url: str) -> str:
+def normalised(url: str, source: str) -> str:
     """Normalise an address: no default port, no closing slash, no user, password or fragment.
 
-    A query is replaced by a digest without keys, because two queries may be two models.
+    A query is replaced by a digest without keys, because two queries may be two models. Raises `SkillcError` with the
+    `source` if it is not an address.
     """
-    parts = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+    except ValueError as problem:
+        hint = "write it like `http://localhost:8000/v1`"
+        raise SkillcError(f"{source} is not an address: {str(problem).lower()}", hint=hint) from None
     host = (parts.hostname or "").lower()
     host = f"[{host}]" if ":" in host else host
     try:
@@ -166,15 +171,9 @@ def normalised(url: str) -> str:
     return f"{parts.scheme.lower()}://{host}{suffix}{parts.path.rstrip('/')}{query}"
 
 
-def normalised_or_error(model: ModelPlan, url: str) -> str:
-    """Normalise the address of a role; raise `SkillcError` if it is not an address."""
-    try:
-        return normalised(url)
-    except ValueError as problem:
-        raise SkillcError(
-            f"`base_url` of model `{model.role}` is not an address: {str(problem).lower()}",
-            hint='write it like `base_url = "http://localhost:8000/v1"`',
-        ) from None
+def normalised_of(model: ModelPlan, url: str) -> str:
+    """Normalise the address of a role, as `normalised`."""
+    return normalised(url, f"`base_url` of model `{model.role}`")
 
 
 def model_statements(model: str) -> str:

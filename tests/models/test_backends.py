@@ -256,6 +256,12 @@ def test_a_program_names_a_function_beside_it(tmp_path: Path) -> None:
     assert endpoint_id(plan, tmp_path) != first  # what it imports is a part of it
 
 
+def test_the_address_of_a_function_must_be_one(tmp_path: Path) -> None:
+    written(tmp_path, "def answer(messages, name, parameters):\n    return ''\n")
+    with pytest.raises(SkillcError, match="`base_url` of model `target` is not an address"):
+        endpoint_id(model(backend="own:answer", base_url="http://[::1"), tmp_path)
+
+
 def test_two_backends_of_one_name_never_share_an_entry(tmp_path: Path) -> None:
     plan = model(backend="own:answer")
     texts = []

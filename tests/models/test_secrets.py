@@ -273,7 +273,7 @@ def test_scrub_hides_what_looks_like_a_secret() -> None:
     ],
 )
 def test_addresses_have_one_spelling_without_secrets(url: str, same: str) -> None:
-    assert normalised(url) == same
+    assert normalised(url, "`base_url`") == same
 
 
 def test_an_address_that_is_none_is_said_so() -> None:

@@ -19,7 +19,7 @@ from skillc.errors import SkillcError
 from skillc.language.commands import COMMANDS
 from skillc.models.backends.litellm import litellm_providers
 from skillc.models.calls import Usage, well_formed
-from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised, secrets_of
+from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised_of, secrets_of
 from skillc.models.failures import FIXES, BackendFailed, CallFailed, is_malformed, is_refusal, is_transient, scrub
 from skillc.plan.schema import RULEBOOK, ModelPlan
 from skillc.redaction import Redactor
@@ -194,7 +194,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
             hint=f"give the backend another name, and the model the same: `mine/{model.bare_name}`",
         )
     url = declared_url(model, environ)
-    at = f"+{normalised(url)}" if url is not None else ""
+    at = f"+{normalised_of(model, url)}" if url is not None else ""
     endpoint = Endpoint(
         f"{_PREFIX}{provider}@{found.source[:16]}{at}", url, key_of(model, environ, model.key_env), model.key_env
     )

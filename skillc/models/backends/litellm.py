@@ -39,7 +39,7 @@ from skillc.models.endpoint import (
     Transport,
     declared_url,
     key_of,
-    normalised_or_error,
+    normalised_of,
 )
 from skillc.models.failures import OFFLINE, WireFailure
 from skillc.plan.schema import ModelPlan
@@ -114,7 +114,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEY_VARIABLES.get(provider))
     key = key_of(model, environ, key_env) or (NO_KEY if url or provider in LOCAL_PROVIDERS else None)
-    return Endpoint(normalised_or_error(model, url) if url else provider, url, key, key_env), send
+    return Endpoint(normalised_of(model, url) if url else provider, url, key, key_env), send
 
 
 # ---- loading litellm, and reading its data without loading it ----

@@ -14,7 +14,7 @@ from skillc.errors import SkillcError
 from skillc.models.backends.command import COMMAND
 from skillc.models.backends.function import FUNCTION
 from skillc.models.backends.litellm import LITELLM, load_litellm, send
-from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised_or_error
+from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised_of
 from skillc.models.serving.launch import launch_of
 from skillc.plan.models import OFFLINE_MODEL
 from skillc.plan.schema import RULEBOOK, ModelPlan
@@ -58,7 +58,7 @@ def _connect_vllm(model: ModelPlan, environ: Mapping[str, str], root: Path) -> t
         return None
     address = declared_url(model, environ)
     key = key_of(model, environ, model.key_env)
-    launch = launch_of(model, root, normalised_or_error(model, address) if address else None)
+    launch = launch_of(model, root, normalised_of(model, address) if address else None)
     # The client wraps `send`, which fills in the server's address.
     return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch), send
 
