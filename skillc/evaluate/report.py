@@ -13,6 +13,7 @@ from rich.text import Text
 from skillc.evaluate.reporting import (
     bare_table,
     bound_line,
+    difference_range,
     ending_json,
     ending_lines,
     interval,
@@ -215,8 +216,8 @@ def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
     if gain is None:
         return "", "(reference)" if is_reference else "", ""
     verdict = gain.verdict
-    interval = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
-    return "–" if verdict.gain is None else points(verdict.gain), interval, p_value(verdict.p)
+    gained = "–" if verdict.gain is None else points(verdict.gain)
+    return gained, difference_range(verdict.interval), p_value(verdict.p)
 
 
 def _value(mean: Mean, metric: MetricPlan) -> str:

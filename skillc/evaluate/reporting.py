@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from pydantic import JsonValue
@@ -12,7 +12,7 @@ from skillc.evaluate.measuring import Measured, MeasuringJob
 from skillc.gates import units
 from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
-from skillc.pipeline.report import spent_line, spent_lines
+from skillc.pipeline.report import points, spent_line, spent_lines
 from skillc.text import counted
 
 Ends = tuple[Fraction, Fraction] | tuple[float, float] | None
@@ -26,6 +26,11 @@ def interval(ends: Ends) -> JsonValue:
 def percent_range(ends: Ends) -> str:
     """Render an interval of a mean in percent: `41.2 – 60.0`."""
     return "–" if ends is None else f"{float(ends[0]) * 100:.1f} – {float(ends[1]) * 100:.1f}"
+
+
+def difference_range(ends: Ends, render: Callable[[Fraction], str] = points) -> str:
+    """Render an interval of a difference of two means in points: `-1.0 to +4.2`."""
+    return "–" if ends is None else " to ".join(render(Fraction(end)) for end in ends)
 
 
 def p_value(p: Fraction | None, digits: int = 4) -> str:

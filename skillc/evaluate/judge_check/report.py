@@ -9,7 +9,16 @@ from rich.text import Text
 
 from skillc.evaluate.judge_check.job import JudgeCheckJob
 from skillc.evaluate.judge_check.run import JudgeCheck, JudgeResult, RequireResult
-from skillc.evaluate.reporting import Ends, bare_table, bound_line, ending_json, ending_lines, interval, p_value
+from skillc.evaluate.reporting import (
+    Ends,
+    bare_table,
+    bound_line,
+    difference_range,
+    ending_json,
+    ending_lines,
+    interval,
+    p_value,
+)
 from skillc.json_values import rounded
 from skillc.metrics.judging.check.biases import Bias
 from skillc.metrics.judging.check.findings import Flips, JudgeFound
@@ -267,12 +276,11 @@ def _bias_table(biases: tuple[Bias, ...]) -> Table:
     rows.add_column("changed", justify="right", no_wrap=True)
     rows.add_column("result", justify="right", no_wrap=True)
     for each in biases:
-        ends = "–" if each.interval is None else f"{points(each.interval[0])} to {points(each.interval[1])}"
         meaning = f"injection: {each.name}" if each.kind == "injection" else _MEANINGS[each.kind]
         rows.add_row(
             meaning,
             points(each.shift),
-            ends,
+            difference_range(each.interval),
             "–" if not each.testable else p_value(each.p, 3),
             f"{each.changed} of {each.n}",
             _found_word(each),

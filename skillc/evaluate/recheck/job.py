@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
@@ -89,17 +90,13 @@ class RecheckJob(MeasuringJob):
         """The level of all claims on the parts together."""
         return LEVEL / (self.number * self.number)
 
-    @property
-    def recorded(self) -> ArmLock | None:
-        """The goal of the skill on this split in the lock; None if the lock has none."""
-        best = {"validation": self.lock.validation.best, "test": self.lock.test.best}.get(self.split)
-        return best if best is not None and best.mean is not None else None
-
-    @property
-    def recorded_none(self) -> ArmLock | None:
-        """Likewise without a skill."""
-        none = {"validation": self.lock.validation.none, "test": self.lock.test.none}.get(self.split)
-        return none if none is not None and none.mean is not None else None
+    def recorded(self, arm: Literal["best", "none"]) -> ArmLock | None:
+        """Return the goal of the skill, or without a skill, on this split in the lock; None if the lock has none."""
+        if self.split == "train":
+            return None
+        table = self.lock.validation if self.split == "validation" else self.lock.test
+        found = table.best if arm == "best" else table.none
+        return found if found is not None and found.mean is not None else None
 
     @property
     def arms(self) -> tuple[SkillArm, ...]:

@@ -16,6 +16,7 @@ from skillc.evaluate.reporting import (
     at_most,
     bare_table,
     bound_line,
+    difference_range,
     ending_json,
     ending_lines,
     interval,
@@ -194,7 +195,7 @@ def _cells(found: PartResult) -> tuple[str, str, str, str]:
     if found.member is None:
         return found.finding, "–", "–", "–"
     verdict, p = found.member.verdict, found.member.adjusted
-    ends = "–" if verdict.interval is None else " to ".join(points(end) for end in verdict.interval)
+    ends = difference_range(verdict.interval, points)
     adds = "–" if verdict.gain is None else points(verdict.gain)
     return found.finding, adds, ends, p_value(p)
 
@@ -231,7 +232,7 @@ def _below(found: Recheck) -> list[str]:
             f"drift     {percent(drift.then)} in the lock, {percent(drift.now)} now: {points(drift.change)} points "
             f"(95 % interval {points(low)} to {points(high)}): {drift.word}"
         )
-        none = job.recorded_none
+        none = job.recorded("none")
         if none is not None and found.none.value is not None:
             lines.append(f"no skill  {percent(none.mean)} in the lock, {percent(found.none.value)} now")
     elif found.goal.value is not None:

@@ -92,7 +92,9 @@ class Recheck(Measured):
     def measurable(self) -> bool:
         """Whether nothing that failed could change the result."""
         known = all(each.finding != "not measured" for each in self.results)
-        return known and (self.job.recorded is None or (self.drift is not None and self.drift.word != "unverified"))
+        return known and (
+            self.job.recorded("best") is None or (self.drift is not None and self.drift.word != "unverified")
+        )
 
     @property
     def status(self) -> int:
@@ -193,12 +195,12 @@ def _totals(job: RecheckJob, arm: ComparisonArm) -> list[int | None]:
 
 
 def _drift(job: RecheckJob, totals: Sequence[int | None]) -> Drift | None:
-    if job.recorded is None or job.recorded.mean is None:
+    recorded = job.recorded("best")
+    if recorded is None or recorded.mean is None:
         return None
     goal, micro = job.plan.goal, job.plan.optimize.samples * MICRO
     scores = [
         (example.group, None if total is None else Fraction(total, micro))
         for example, total in zip(job.examples, totals, strict=True)
     ]
-    then, count = job.recorded.mean, job.recorded.n
-    return drift(scores, then=then, count=count, low=goal.low, high=goal.high, same=job.same)
+    return drift(scores, then=recorded.mean, count=recorded.n, low=goal.low, high=goal.high, same=job.same)

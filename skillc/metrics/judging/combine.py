@@ -54,11 +54,7 @@ def combine_levels(judge: JudgePlan, replies: Sequence[Reply], *, reveal: bool =
     """Combine the verdicts of all judges on the levels of an answer: the median by criterion, then the weighted mean.
 
     A judge that failed counts as its whole range: without an influence on the result it is scored all the same.
-
-    Args:
-        judge: the rubric and the judges.
-        replies: one for each judge, in order.
-        reveal: whether feedback may quote reasons.
+    `replies` has one for each judge, in order; only if `reveal` is set, feedback quotes reasons.
     """
 
     def opinion(role: str, reply: Reply, criterion: CriterionPlan) -> _Opinion:
@@ -80,10 +76,7 @@ def combine_pairs(
 ) -> Judged | JudgeFailed:
     """Combine comparisons in both orders: 1 if both prefer the answer, 0 if both prefer the reference, else a half.
 
-    Args:
-        judge: the rubric and the judges.
-        replies: for each judge, first with the answer as A, then with the answer as B.
-        reveal: whether feedback may quote reasons.
+    `replies` has two for each judge: with the answer as A, then as B.
     """
     other = "the right answer" if judge.against == "gold" else "the answer of the initial skill"
 

@@ -45,15 +45,7 @@ async def ask_judge(
 ) -> Reply:
     """Return the verdict of one judge. A reply that cannot be read, a refusal included, is asked for once more.
 
-    Args:
-        client: sends the call: cached, charged, paced and recorded as every other.
-        role: the model that judges.
-        rubric: the criteria.
-        case: what is judged; with a reference the two are compared.
-        swapped: in a comparison, whether the reference is shown first; otherwise criteria and levels are in reverse
-            order.
-        sample: index of the judgement: equal cases of one sample share a call, another sample is judged anew.
-        stage: for the ledger.
+    Equal cases of one `sample` share a call, another sample is judged anew; `swapped` is that of `judge_messages`.
 
     Raises:
         PermanentFailure, BudgetReached: from the model.
@@ -115,12 +107,7 @@ class Judges:
     ) -> Verdicts:
         """Return the result of each judge on a rollout with an answer. All are asked at once.
 
-        Args:
-            example: of the rollout.
-            trajectory: the rollout.
-            initial: the initial skill's rollout of the same example, if a judge compares with it.
-            sample: index of the judgement.
-            stage: for the ledger.
+        `initial` is the initial skill's rollout of the same example, if a judge compares with it.
 
         Raises:
             PermanentFailure, BudgetReached: from the models.

@@ -56,12 +56,7 @@ def case_of(
 ) -> Case:
     """Return what a judge reads of a rollout with an answer.
 
-    Args:
-        plan: the program.
-        judge: which output is judged, and what the rubric sees.
-        example: with the inputs and the right answer.
-        trajectory: the rollout.
-        reference: values by output to compare with; by default the right answer, if the judge compares with it.
+    `reference` has the values by output to compare with; by default the right answer, if the judge compares with it.
     """
     golds = tuple(map(shown_text, right_answers(plan, judge.output, example.gold)))
     shown = example.labels
@@ -105,12 +100,9 @@ def prompt_digest() -> str:
 
 
 def judge_messages(rubric: RubricPlan, case: Case, *, swapped: bool = False) -> tuple[Message, ...]:
-    """Ask for a verdict.
+    """Ask for a verdict on a case; on a case with a reference, which of the two is better.
 
-    Args:
-        rubric: the criteria.
-        case: what is judged; with a reference, the two are compared.
-        swapped: in a comparison, whether the reference is A; otherwise criteria and levels are in reverse order.
+    If `swapped`, the reference is A in a comparison, and otherwise criteria and levels are in reverse order.
     """
     pair = case.reference is not None
     criteria = _reversed(rubric.criteria) if swapped and not pair else rubric.criteria
