@@ -6,6 +6,7 @@ import hashlib
 import importlib
 import json
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -157,6 +158,25 @@ def skill_text(skill: Skill | None) -> str | None:
 def last_reply(completions: Sequence[Completion]) -> str:
     """Return the text of the last reply; empty without one."""
     return completions[-1].text if completions else ""
+
+
+Key = TypeVar("Key")
+Made = TypeVar("Made")
+
+
+class Recent(OrderedDict[Key, Made]):
+    """What was made for the keys that were used last, such as modules by the text of their skill."""
+
+    _MOST = 64
+
+    def of(self, key: Key, make: Callable[[], Made]) -> Made:
+        """Return what was made for a key; make it if it is not there."""
+        if key not in self:
+            self[key] = make()
+            if len(self) > self._MOST:
+                self.popitem(last=False)
+        self.move_to_end(key)
+        return self[key]
 
 
 Kind = TypeVar("Kind", bound=type[RolloutKind])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -19,15 +17,12 @@ from skillc.plan.schema import Plan
 from skillc.program.inputs import target_inputs
 from skillc.program.module import SkillModule, signature_of
 from skillc.program.names import as_read, field_names, instructions
-from skillc.tasks.kind import RolloutKind, Site, Skill, last_reply, rollout_kind
+from skillc.tasks.kind import Recent, RolloutKind, Site, Skill, last_reply, rollout_kind
 from skillc.tasks.opening import Conversation, Talk
 from skillc.text import counted, listed
 from skillc.trajectories.trajectory import Trajectory, one_turn
 
-_MODULES_KEPT = 64
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
-_Key = TypeVar("_Key", bound=Hashable)
-_Made = TypeVar("_Made")
 
 
 @rollout_kind("predict", "chain_of_thought")
@@ -41,15 +36,9 @@ class OneTurn(RolloutKind):
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._context = {
-            "lm": make_lm(site.client, site.role),
-            "adapter": dspy.ChatAdapter(use_json_adapter_fallback=False),
-            "disable_history": True,
-            "warn_on_type_mismatch": False,
-            "track_usage": False,
-        }
-        self._modules: OrderedDict[str | None, SkillModule] = OrderedDict()
-        self._conversations: OrderedDict[tuple[str, str | None], Conversation] = OrderedDict()
+        self._context = dspy_settings(site)
+        self._modules: Recent[str | None, SkillModule] = Recent()
+        self._conversations: Recent[tuple[str, str | None], Conversation] = Recent()
         self._names = field_names(site.plan.task)
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
@@ -92,25 +81,25 @@ class OneTurn(RolloutKind):
             signature = signature_of(task, self.site.plan.skill.name, instructions(task, text))
             return Conversation(signature, offered, reasons=task.rollout.kind == "chain_of_thought")
 
-        return _kept(self._conversations, key, make)
+        return self._conversations.of(key, make)
 
     def _module(self, text: str | None) -> SkillModule:
         task, name = self.site.plan.task, self.site.plan.skill.name
-        return _kept(
-            self._modules,
+        return self._modules.of(
             text,
             lambda: SkillModule(as_read(task), name, instructions(task, text), root=self.site.root, by_reference=True),
         )
 
 
-def _kept(known: OrderedDict[_Key, _Made], key: _Key, make: Callable[[], _Made]) -> _Made:
-    """Return what was made for a key before, of the keys used last."""
-    if key not in known:
-        known[key] = make()
-        if len(known) > _MODULES_KEPT:
-            known.popitem(last=False)
-    known.move_to_end(key)
-    return known[key]
+def dspy_settings(site: Site, adapter: dspy.ChatAdapter | None = None, *, calls_tools: bool = False) -> dict[str, Any]:
+    """Return the settings of `dspy.context` in which modules call the model of a site."""
+    return {
+        "lm": make_lm(site.client, site.role, calls_tools=calls_tools),
+        "adapter": adapter or dspy.ChatAdapter(use_json_adapter_fallback=False),
+        "disable_history": True,
+        "warn_on_type_mismatch": False,
+        "track_usage": False,
+    }
 
 
 def _spoken(talk: Talk, answer: dict[str, JsonValue] | None = None, *, problem: str | None) -> Trajectory:

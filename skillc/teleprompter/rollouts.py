@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import inspect
 import math
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.outcomes import MICRO, Example, Scored
-from skillc.tasks.kind import Skill, last_reply, skill_text
+from skillc.tasks.kind import Recent, Skill, last_reply, skill_text
 from skillc.tasks.runner import Rollout, failed_rollout, with_usage
 from skillc.teleprompter.conversion import with_instructions
 from skillc.teleprompter.lms import TARGET
@@ -111,9 +110,6 @@ def score_of(example: Mapping[str, Any], prediction: Mapping[str, Any]) -> float
     raise RuntimeError("this metric exists only where SkillOptimizer runs")
 
 
-_KEPT = 64
-
-
 @dataclass(frozen=True, slots=True)
 class ModuleTask:
     """Shared parts of all rollouts of a module.
@@ -147,7 +143,7 @@ class ModuleRunner:
         self._lms: dict[str, RoleLM] = {role: make_lm(client, role) for role in client.roles}
         self._free = asyncio.Semaphore(threads)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="skillc module")
-        self._modules: OrderedDict[str | None, Any] = OrderedDict()
+        self._modules: Recent[str | None, Any] = Recent()
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """Run one rollout.
@@ -166,19 +162,15 @@ class ModuleRunner:
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
 
     def _module(self, skill: Skill | None) -> Any:
-        text = skill_text(skill)
-        module = self._modules.get(text)
-        if module is None:
-            module = self._modules[text] = with_instructions(
-                self._job.student, self._job.texts(skill.document if skill is not None else None)
-            )
+        def make() -> Any:
+            texts = self._job.texts(skill.document if skill is not None else None)
+            module = with_instructions(self._job.student, texts)
             for name, predictor in module.named_predictors():
                 if name in self._job.own:
                     predictor.lm = self._lms[self._job.own[name]]
-            if len(self._modules) > _KEPT:
-                self._modules.popitem(last=False)
-        self._modules.move_to_end(text)
-        return module
+            return module
+
+        return self._modules.of(skill_text(skill), make)
 
     def _run(self, module: Any, example: Example, sample: int, stage: str) -> Rollout:
         gold = self._job.examples[example.id]

@@ -234,7 +234,7 @@ def test_an_agents_module_shows_its_tools_and_reports_their_errors_as_the_compil
 
     import dspy
 
-    from skillc.tasks.text_calls import dspy_tool
+    from skillc.tasks.episodes import dspy_tool
     from skillc.tools.functions import function_tool
     from skillc.tools.tool import ToolLimits, call_tool
 

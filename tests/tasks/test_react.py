@@ -226,7 +226,7 @@ def test_a_secret_that_a_server_was_given_reaches_neither_the_model_nor_the_reco
             super().__init__(declared, root, **more)
             self.secrets = [Secret("TOKEN", "order 7 is late")]
 
-    monkeypatch.setattr("skillc.tasks.react.Toolbox", WithSecret)
+    monkeypatch.setattr("skillc.tasks.episodes.Toolbox", WithSecret)
     done = run(tmp_path, [turn("look", "find_order", number="7"), turn("so", "finish"), answer("billing")])
     assert "is late" not in "\n".join(done.prompts)
     assert Observation("[secret TOKEN]") in done.trajectory.steps

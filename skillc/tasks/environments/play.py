@@ -29,8 +29,8 @@ from skillc.tasks.environments.prompts import Form
 from skillc.tasks.environments.protocol import find_environment
 from skillc.tasks.environments.tool_agent import ToolAgent, ToolForm
 from skillc.tasks.environments.user import SimulatedUser
+from skillc.tasks.episodes import AgentTools
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
-from skillc.tasks.react import AgentTools
 from skillc.trajectories.trajectory import Message as Said
 from skillc.trajectories.trajectory import Observation, Outcome, Step, Trajectory
 

@@ -11,7 +11,6 @@ history is cut to half of it, but nothing of the present turn and no skill that 
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,11 +35,11 @@ from skillc.program.names import as_read, field_names, instructions
 from skillc.tasks.answers import read_answer
 from skillc.tasks.environments.acting import Acted, Ask, Moment, TurnAgent, acted
 from skillc.tasks.environments.prompts import Form, first_actions, first_kept
-from skillc.tasks.kind import Site, Skill
+from skillc.tasks.episodes import FINISH, AgentTools, dspy_tool, setting_of
+from skillc.tasks.kind import Recent, Site, Skill
 from skillc.tasks.opening import Openings
 from skillc.tasks.predict import unreadable
-from skillc.tasks.react import AgentTools, opening_tool, setting_of
-from skillc.tasks.text_calls import dspy_tool
+from skillc.tasks.react import opening_tool
 from skillc.text import counted
 from skillc.tokens import count_tokens
 from skillc.tools.functions import plain_schema
@@ -48,9 +47,7 @@ from skillc.tools.tool import Tool, ToolFailed, check_arguments, with_texts
 from skillc.trajectories.trajectory import Message as Said
 from skillc.trajectories.trajectory import Observation, Step, ToolCall
 
-FINISH = "finish"
 _TAKEN = {ACT: "is how an agent acts in an environment", OPEN: "is how an agent opens skills"}
-_KEPT = 64
 _ADAPTER = dspy.ChatAdapter(use_json_adapter_fallback=False)
 
 
@@ -83,25 +80,25 @@ class ToolForm:
             if tool.name in (self.last.name, OPEN):
                 raise SkillcError(f"`{tool.name}` of {tool.origin} {_TAKEN[tool.name]}", hint="rename the tool")
         self._names = field_names(self.task)
-        self._signatures: OrderedDict[str, type[dspy.Signature]] = OrderedDict()
+        self._signatures: Recent[str, type[dspy.Signature]] = Recent()
 
     def signature(self, skill: Skill | None, tools: Sequence[Tool]) -> type[dspy.Signature]:
         """Return the signature of a reply with these tools."""
         text = self._instructions(self.site.read_at_once(skill), tools)
-        if text not in self._signatures:
+
+        def make() -> type[dspy.Signature]:
             task = signature_of(self.task, self.site.plan.skill.name, "")
             names: Any = Literal[tuple(tool.name for tool in tools)]
-            self._signatures[text] = (
+            made: type[dspy.Signature] = (
                 dspy.Signature({**task.input_fields}, text)
                 .append("trajectory", dspy.InputField(), type_=str)
                 .append("next_thought", dspy.OutputField(), type_=str)
                 .append("next_tool_name", dspy.OutputField(), type_=names)
                 .append("next_tool_args", dspy.OutputField(), type_=dict[str, Any])
             )
-            if len(self._signatures) > _KEPT:
-                self._signatures.popitem(last=False)
-        self._signatures.move_to_end(text)
-        return self._signatures[text]
+            return made
+
+        return self._signatures.of(text, make)
 
     def inputs(self, example: Example) -> dict[str, Any]:
         """Return the inputs of an example as fields of the signature."""
@@ -111,10 +108,8 @@ class ToolForm:
     def tools(self, skill: Skill | None) -> tuple[Tool, ...]:
         """Return the last tool, those of the program as the skill names and describes them, and `open_skill`."""
         offered = self.site.offered(skill)
-        document, renames = skill.document if skill is not None else None, self.site.plan.skill.renames_tools
-        last = with_texts((self.last,), document)
-        own = with_texts(self.declared.tools, document, renames=renames)
-        return (*last, *own, *([opening_tool(offered)] if offered else ()))
+        last = with_texts((self.last,), skill.document if skill is not None else None)
+        return (*last, *self.declared.described_by(skill), *([opening_tool(offered)] if offered else ()))
 
     def _instructions(self, text: str | None, tools: Sequence[Tool]) -> str:
         turns = counted(self.form.turns, "turn")
