@@ -13,8 +13,7 @@ from rich.text import Text
 from skillc.evaluate.reporting import bare_table, bound_line, ending_json, ending_lines, interval, percent_range
 from skillc.json_values import rounded
 from skillc.noise.run import NoiseAt, NoiseFound, NoiseJob
-from skillc.optimize.gate.null import NullGates
-from skillc.optimize.null_arm import MOST_ACCEPTED, amount, stricter_gates
+from skillc.optimize.null_arm import MOST_ACCEPTED, NullGates, amount, stricter_gates
 from skillc.pipeline.report import percent, points
 from skillc.stats.noise import Difference, margin
 from skillc.text import counted

@@ -29,8 +29,8 @@ from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.optimize.final import ComparisonArm
-from skillc.optimize.gate.null import NullGates, accepts_itself
 from skillc.optimize.host import NoReserve, Observer
+from skillc.optimize.null_arm import NullGates, accepts_itself
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.models import TARGET
 from skillc.plan.schema import Plan

@@ -26,7 +26,8 @@ from skillc.metrics.triggers import conditions
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.gate import evidence, skills_by_name, text_evidence
 from skillc.optimize.host import ForwardingObserver, Observer
-from skillc.optimize.loop.train import TrainResult, first_state, train
+from skillc.optimize.loop.baseline import first_state
+from skillc.optimize.loop.train import TrainResult, train
 from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
@@ -318,3 +319,55 @@ def _calls(term: Term) -> list[CallTerm]:
     if isinstance(term, MeanTerm):
         return [CallTerm("mean", ())]
     return [call for operand in getattr(term, "operands", ()) for call in _calls(operand)]
+
+
+# ---- where the skill was opened --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OpeningScore:
+    """Where the target opened a skill, over all measured rollouts of a split.
+
+    Attributes:
+        hits: rollouts that opened it where they should.
+        wanted: rollouts in which it should be opened.
+        strays: rollouts that opened it where it should stay closed.
+        others: rollouts in which it should stay closed.
+    """
+
+    hits: int
+    wanted: int
+    strays: int
+    others: int
+
+    @property
+    def verified(self) -> bool:
+        """Whether there are rollouts of both kinds; without near misses or without cases a share says nothing."""
+        return self.wanted > 0 and self.others > 0
+
+    @property
+    def precision(self) -> Fraction | None:
+        """The share of openings that were wanted, 0 without any; None if it says nothing."""
+        return Fraction(self.hits, max(1, self.hits + self.strays)) if self.verified else None
+
+    @property
+    def recall(self) -> Fraction | None:
+        """The share of wanted openings that took place; None if it says nothing."""
+        return Fraction(self.hits, self.wanted) if self.verified else None
+
+
+def opening_score(engine: Engine, skill: Document, examples: Sequence[Example]) -> OpeningScore | None:
+    """Return where a skill was opened on measured examples; None if no gate names where it should be."""
+    condition = wanted(engine.plan)
+    if condition is None:
+        return None
+    counts = {True: [0, 0], False: [0, 0]}
+    for example in examples:
+        for sample in range(engine.plan.optimize.samples):
+            outcome = engine.rollouts.known(skill, example, sample)
+            if outcome is None or not outcome.measured:
+                continue
+            count = counts[engine.rollouts.holds(condition, example)]
+            count[0] += skill.name in opened_skills(outcome.trajectory)
+            count[1] += 1
+    return OpeningScore(*counts[True], *counts[False])

@@ -12,9 +12,10 @@ from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.language.loop import SPENDING_CAPS
 from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.optimize.arms import OpeningScore, measure_always_read, measure_no_skill, opening_score
+from skillc.optimize.description import OpeningScore, opening_score
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
+from skillc.optimize.gate.gate import measure_arm
 from skillc.optimize.host import stop_reason
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.null_arm import NullArm, measure_null_arm, null_arm_of
@@ -79,8 +80,7 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         verdict = await _judged(engine, state.initial, state.best, test, look)
     seen = test if verdict.n else ()
     if trained.stopped not in ("interrupted", DOWN):
-        await measure_no_skill(engine, [*engine.dataset.validation, *seen])
-        await measure_always_read(engine, state.best, [*engine.dataset.validation, *seen])
+        await _measure_other_arms(engine, state.best, [*engine.dataset.validation, *seen])
     if engine.null_arm == "last" and trained.stopped not in _CUT_OFF and engine.admits(_rollouts_again(engine)):
         await measure_null_arm(engine, state.initial)
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
@@ -100,6 +100,18 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         opened=_both(lambda split: opening_score(engine, state.best, split), engine, seen),
         null_arm=null_arm_of(engine, state.initial) if engine.null_arm is not None else None,
     )
+
+
+async def _measure_other_arms(engine: Engine, best: Document, examples: Sequence[Example]) -> None:
+    """Measure no skill, and the best skill always read if the target opens it on demand.
+
+    Always read against no skill is what the text is worth. Offered against always read is what the description loses
+    or saves.
+    """
+    await measure_arm(engine, None, examples, stage="no skill", what="the comparison with no skill")
+    if engine.always_read is not None:
+        what = "the comparison with a skill that is always read"
+        await measure_arm(engine, best, examples, stage="always read", what=what, rollouts=engine.always_read)
 
 
 def _rollouts_again(engine: Engine) -> int:

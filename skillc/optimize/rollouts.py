@@ -156,10 +156,13 @@ class Rollouts:
         counts = [outcome.judged for outcome in self._known.values()]
         return sum(each[0] for each in counts), sum(each[1] for each in counts), sum(each[2] for each in counts)
 
+    def is_measured(self, skill: Document | None, example: Example, samples: Iterable[int]) -> bool:
+        """Return whether every metric has a score for all of some samples."""
+        return all((known := self.known(skill, example, sample)) and known.measured for sample in samples)
+
     def unmeasured(self, skill: Document | None, examples: Iterable[Example], sample: int = 0) -> list[Example]:
         """Return the examples without a measured outcome, in order."""
-        known = ((example, self.known(skill, example, sample)) for example in examples)
-        return [example for example, outcome in known if outcome is None or not outcome.measured]
+        return [example for example in examples if not self.is_measured(skill, example, [sample])]
 
     async def measure(
         self, skill: Document | None, examples: Sequence[Example], *, stage: str, sample: int = 0, shown: bool = True

@@ -28,8 +28,8 @@ from skillc.optimize.final import ArmScore, score_arm
 from skillc.optimize.gate.decide import DOWN, ENDS, cut_off
 from skillc.optimize.gate.gate import measure_validation
 from skillc.optimize.host import Observer
-from skillc.optimize.loop.baseline import baseline, try_again
-from skillc.optimize.loop.train import TrainResult, batches_of, first_state
+from skillc.optimize.loop.baseline import baseline, first_state, try_again
+from skillc.optimize.loop.train import TrainResult, batches_of
 from skillc.optimize.strategies.tidy import rule_support, tidy_incumbent
 from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
 from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines

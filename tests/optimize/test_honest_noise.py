@@ -16,7 +16,8 @@ from compiles import engine_of, plan_of
 from worlds import World, dataset, proposer
 
 from skillc.optimize.host import SilentObserver
-from skillc.optimize.loop.baseline import baseline, self_regression
+from skillc.optimize.loop.baseline import baseline
+from skillc.optimize.null_arm import self_regression
 from skillc.plan.initial import initial_document
 
 TIGHT = "candidate.correct > incumbent.correct and regressed(correct) <= 5%"

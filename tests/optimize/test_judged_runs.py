@@ -12,8 +12,7 @@ from skillc.document.skill import digest
 from skillc.errors import SkillcError
 from skillc.metrics.judging.combine import Judged
 from skillc.metrics.judging.verdict import JudgeFailed
-from skillc.optimize.gate.flips import measure_flips
-from skillc.optimize.gate.gate import check_requires
+from skillc.optimize.loop.baseline import check_requires, measure_flips
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Scored, Unmeasured
 from skillc.plan.judges import judges_of

@@ -14,8 +14,7 @@ from skillc.budget.bounds import Bounds
 from skillc.document.skill_md import from_skill_md
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
-from skillc.optimize.arms import opening_score
-from skillc.optimize.description import is_trained, wanted
+from skillc.optimize.description import is_trained, opening_score, wanted
 from skillc.optimize.host import SilentObserver
 from skillc.pipeline.compile import Compiled, Job, compile_job
 from skillc.pipeline.report import compile_json, compile_table

@@ -38,8 +38,8 @@ from skillc.metrics.judging.verdict import JudgeFailed, Reply
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.optimize.gate.decide import DOWN
-from skillc.optimize.gate.flips import FlipCount
 from skillc.optimize.host import Observer
+from skillc.optimize.loop.baseline import FlipCount
 from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.judges import JudgePlan, judge_calls

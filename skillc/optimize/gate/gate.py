@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from pydantic import JsonValue
 
 from skillc.document.skill import Document, tokens
-from skillc.errors import SkillcError
-from skillc.gates.evaluate import decide, decide_all
+from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for
-from skillc.gates.terms import MetricTerm, SkillState, StateTerm, calls
+from skillc.gates.terms import SkillState, StateTerm, calls
+from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import Flips
-from skillc.optimize.gate.flips import measure_flips
-from skillc.optimize.rollouts import Outcome
+from skillc.optimize.host import stop_reason
+from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Cell, Example
 from skillc.plan.schema import FieldPlan, TaskPlan
 
@@ -143,32 +144,6 @@ def is_hopeless(engine: Engine, state: SearchState) -> bool:
     return decide_all(gates, found).truth is Truth.FALSE
 
 
-async def check_requires(engine: Engine, state: SearchState) -> None:
-    """Check each `require` on the baseline, and on a second measurement if one reads `flip_rate`.
-
-    Raises:
-        SkillcError: one does not hold.
-        PermanentFailure, BudgetReached, MetricError: from models and metrics.
-    """
-    if not engine.plan.requires:
-        return
-    known = skills_by_name(state, state.initial)
-    flips = await measure_flips(engine, state.initial)
-    found = evidence(engine, known, (), text_evidence(engine, known, Fraction(0)))
-    found = replace(found, flips={name: each.rate for name, each in flips.items()})
-    for require in engine.plan.requires:
-        if decide(require.term, found) is not Truth.TRUE:
-            message = f"`require {require.name}` does not hold for the initial skill: {require.text}"
-            read = [call.arguments[0] for call in calls(require.term) if call.function == "flip_rate"]
-            told = [
-                f"`{each.name}` differs on {flips[each.name].differing} of {flips[each.name].measured} examples"
-                for each in read
-                if isinstance(each, MetricTerm)
-            ]
-            hint = "ask a panel of judges, or write clearer levels; `temperature = 0` alone is no remedy"
-            raise SkillcError("; ".join([message, *told]), hint=hint if told else None)
-
-
 def goal_of(engine: Engine, skill: Document) -> Interval:
     """Return the mean of the goal on the whole validation split; unmeasured examples span the goal's range."""
     known = evidence(engine, {"candidate": skill}, (), TextEvidence({}, None)).validation
@@ -183,6 +158,43 @@ async def measure_validation(engine: Engine, skill: Document, *, stage: str) -> 
     engine.observer.stage(stage, sum(map(len, missing)))
     for sample, examples in enumerate(missing):
         await engine.rollouts.measure(skill, examples, stage=stage, sample=sample)
+
+
+async def measure_arm(
+    engine: Engine,
+    skill: Document | None,
+    examples: Sequence[Example],
+    *,
+    stage: str,
+    what: str,
+    rollouts: Rollouts | None = None,
+    samples: Sequence[int] | None = None,
+) -> bool:
+    """Measure a skill for a comparison that the run can do without, and return whether the budget admitted all of it.
+
+    Args:
+        engine: the run.
+        skill: None for no skill.
+        examples: to measure it on.
+        stage: for the ledger.
+        what: the comparison, for the note that it was skipped.
+        rollouts: by default those of the engine.
+        samples: by default those of the plan.
+    """
+    samples = range(engine.plan.optimize.samples) if samples is None else samples
+    engine.observer.stage(stage, len(examples) * len(samples))
+    try:
+        for sample in samples:
+            await (rollouts or engine.rollouts).measure(skill, examples, stage=stage, sample=sample)
+    except BudgetReached:
+        engine.observer.note(f"skipped {what}: the budget does not admit it")
+    except EndpointUnreachable as away:
+        engine.observer.note(f"skipped {what}: {away.message}")
+    except asyncio.CancelledError:
+        stop_reason(engine.observer)
+    else:
+        return True
+    return False
 
 
 RUN = 5

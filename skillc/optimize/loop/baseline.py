@@ -1,24 +1,60 @@
-"""Measure the initial skill, quarantine validation examples that cannot be measured, and warn of noise."""
+"""What comes before the first decision: the baseline, the `require`s and the null arm.
+
+Validation examples that cannot be measured are quarantined.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import sqrt
 
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
-from skillc.gates.terms import CallTerm, Constant, MetricTerm, conjuncts, sides
-from skillc.optimize.engine import Engine, mean_score
-from skillc.optimize.gate.gate import measure_validation
+from skillc.gates.evaluate import decide
+from skillc.gates.intervals import Interval, Truth
+from skillc.gates.terms import MetricTerm, calls
+from skillc.optimize.engine import Engine, SearchState, mean_score
+from skillc.optimize.gate.gate import evidence, measure_validation, skills_by_name, text_evidence
+from skillc.optimize.null_arm import measure_null_arm, regression_notes
 from skillc.optimize.rollouts import Outcome, failure_kind
-from skillc.outcomes import MICRO, Example
-from skillc.plan.schema import Plan
+from skillc.optimize.schedule import Patience
+from skillc.outcomes import Example, Scored
+from skillc.plan.judges import reads_judge
+from skillc.plan.schema import MetricPlan, Plan
 
 RETRIES = 2
 MOST_QUARANTINED = Fraction(1, 20)
+# Of a second measurement for `flip_rate`.
+STAGE = "second measurement"
+_ATTEMPTS = 3
+
+
+async def begin(
+    engine: Engine, initial: Document, *, begun: SearchState | None = None
+) -> tuple[Engine, SearchState, tuple[str, ...]]:
+    """Do what comes before the first decision: baseline, `require`s, the reserve, and a null arm that runs first.
+
+    `begun` is as in `train`.
+
+    Returns:
+        The engine, the first state and the quarantined ids.
+
+    Raises:
+        BudgetReached: the caps do not admit the baseline.
+        EndpointUnreachable: the target stayed unreachable.
+        PermanentFailure, MetricError, SkillcError: the run cannot go on.
+    """
+    engine, quarantined = await baseline(engine, initial)
+    state = first_state(engine, initial)
+    if begun is not None:
+        state = replace(state, initial=begun.initial, decisions=begun.decisions, accepted=begun.accepted)
+    await check_requires(engine, state)
+    engine.reserve.set_aside()
+    if engine.null_arm == "first" and begun is None:
+        await measure_null_arm(engine, initial)
+    return engine, state, quarantined
 
 
 async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str, ...]]:
@@ -43,7 +79,8 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
         )
     kept = tuple(example for example in engine.dataset.validation if example.id not in set(ids))
     engine = replace(engine, dataset=replace(engine.dataset, validation=kept))
-    warn_of_noise(engine, initial)
+    for note in regression_notes(engine, initial):
+        engine.observer.note(note)
     return engine, ids
 
 
@@ -103,47 +140,113 @@ def _counted(count: int, total: int) -> str:
 def _unmeasured(engine: Engine, skill: Document) -> list[Example]:
     samples = range(engine.plan.optimize.samples)
     return [
-        example
-        for example in engine.dataset.validation
-        if not all((o := engine.rollouts.known(skill, example, s)) and o.measured for s in samples)
+        example for example in engine.dataset.validation if not engine.rollouts.is_measured(skill, example, samples)
     ]
 
 
-def warn_of_noise(engine: Engine, skill: Document) -> None:
-    """Warn of each gate on regressions that a skill would not pass against itself (docs/design/statistics.md)."""
-    for gate, metric, most in tolerances(engine.plan):
-        rate = self_regression(engine, skill, metric)
-        if rate is None:
-            continue
-        expected = float(rate) / sqrt(engine.plan.optimize.samples)
-        if expected > most:
-            engine.observer.note(
-                f"the initial skill regresses against itself by {expected:.1%} from run to run, and the gate "
-                f"`{gate}` admits {float(most):.1%}: it will reject by chance; lower the "
-                "target's temperature, or raise `samples`"
-            )
+def first_state(engine: Engine, initial: Document) -> SearchState:
+    """Return the state after the baseline."""
+    budget = engine.plan.budget
+    goal = mean_score(engine, initial, engine.plan.goal.name) or Fraction(0)
+    patience = Patience(budget.patience, budget.min_gain, goal)
+    return SearchState(initial, initial, initial, patience)
 
 
-def self_regression(engine: Engine, skill: Document, metric: str) -> Fraction | None:
-    """Return the A/A rate: what a skill loses against itself between two rollouts, as `regressed` counts it.
+# ---- requires --------------------------------------------------------------------------------------
 
-    It is the mean over validation examples of half the distance between samples 0 and 1, since half of the
-    differences are losses; None if no example has both. Between means of k samples it is smaller by the root of k.
+
+async def check_requires(engine: Engine, state: SearchState) -> None:
+    """Check each `require` on the baseline, and on a second measurement if one reads `flip_rate`.
+
+    Raises:
+        SkillcError: one does not hold.
+        PermanentFailure, BudgetReached, MetricError: from models and metrics.
     """
-    score = engine.rollouts.score
-    distances = [
-        abs(second - first)
-        for example in engine.dataset.validation
-        if (first := score(skill, example, metric, 0)) is not None
-        and (second := score(skill, example, metric, 1)) is not None
-    ]
-    return Fraction(sum(distances), 2 * len(distances) * MICRO) if distances else None
+    if not engine.plan.requires:
+        return
+    known = skills_by_name(state, state.initial)
+    flips = await measure_flips(engine, state.initial)
+    found = evidence(engine, known, (), text_evidence(engine, known, Fraction(0)))
+    found = replace(found, flips={name: each.rate for name, each in flips.items()})
+    for require in engine.plan.requires:
+        if decide(require.term, found) is not Truth.TRUE:
+            message = f"`require {require.name}` does not hold for the initial skill: {require.text}"
+            read = [call.arguments[0] for call in calls(require.term) if call.function == "flip_rate"]
+            told = [
+                f"`{each.name}` differs on {flips[each.name].differing} of {flips[each.name].measured} examples"
+                for each in read
+                if isinstance(each, MetricTerm)
+            ]
+            hint = "ask a panel of judges, or write clearer levels; `temperature = 0` alone is no remedy"
+            raise SkillcError("; ".join([message, *told]), hint=hint if told else None)
 
 
-def tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
-    """Yield gate, metric and bound of each gate's `regressed(metric) <= bound`."""
-    for gate in plan.gates:
-        for part in conjuncts(gate.term):
-            match sides(part):
-                case (Constant(most), CallTerm("regressed", (MetricTerm(metric),))):
-                    yield gate.name, metric, most
+@dataclass(frozen=True, slots=True)
+class FlipCount:
+    """How often a second measurement differs from the first.
+
+    Attributes:
+        differing: examples on which it differs.
+        measured: examples with both.
+        examples: all examples.
+    """
+
+    differing: int
+    measured: int
+    examples: int
+
+    @property
+    def rate(self) -> Interval:
+        """The share of all examples; one without both measurements may differ or not."""
+        if not self.examples:
+            return Interval(Fraction(0), Fraction(1))
+        missing = self.examples - self.measured
+        return Interval(Fraction(self.differing, self.examples), Fraction(self.differing + missing, self.examples))
+
+
+def flipping_metrics(plan: Plan) -> tuple[MetricPlan, ...]:
+    """Return the metrics whose flip rate a `require` reads."""
+    read = (call for each in plan.requires for call in calls(each.term) if call.function == "flip_rate")
+    named = {call.arguments[0].name for call in read if isinstance(call.arguments[0], MetricTerm)}
+    return tuple(metric for metric in plan.metrics if metric.name in named)
+
+
+async def measure_flips(engine: Engine, skill: Document) -> Mapping[str, FlipCount]:
+    """Measure a skill again on validation; return the flips by metric, empty if no `require` reads them.
+
+    For a metric that reads a judge the same rollouts are judged again, for any other the examples are rolled out again.
+
+    Raises:
+        PermanentFailure, BudgetReached, MetricError: from models and metrics.
+    """
+    wanted = flipping_metrics(engine.plan)
+    if not wanted:
+        return {}
+    examples, plan = engine.dataset.validation, engine.plan
+    judged = {metric.name for metric in wanted if reads_judge(plan, metric)}
+    rolled = {metric.name for metric in wanted} - judged
+    engine.observer.stage(STAGE, len(examples) * (bool(judged) + bool(rolled)))
+    second: dict[str, list[Outcome | None]] = {}
+    if judged:
+        found = await engine.rollouts.judge_again(skill, examples, stage=STAGE, attempts=_ATTEMPTS)
+        second |= dict.fromkeys(judged, found)
+    if rolled:
+        sample = plan.optimize.samples
+        for _ in range(_ATTEMPTS):
+            todo = engine.rollouts.unmeasured(skill, examples, sample)
+            await engine.rollouts.measure(skill, todo, stage=STAGE, sample=sample)
+        again = [engine.rollouts.known(skill, example, sample) for example in examples]
+        second |= dict.fromkeys(rolled, again)
+    first = [engine.rollouts.known(skill, example) for example in examples]
+    return {metric.name: _compared(metric.name, first, second[metric.name]) for metric in wanted}
+
+
+def _compared(metric: str, first: list[Outcome | None], second: list[Outcome | None]) -> FlipCount:
+    pairs = [(_score(metric, one), _score(metric, other)) for one, other in zip(first, second, strict=True)]
+    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    return FlipCount(sum(one != other for one, other in both), len(both), len(pairs))
+
+
+def _score(metric: str, outcome: Outcome | None) -> int | None:
+    cell = outcome.cells.get(metric) if outcome is not None else None
+    return cell.value if isinstance(cell, Scored) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 from pydantic import JsonValue
 
@@ -13,16 +12,15 @@ from skillc.budget.steps import epochs_of, open_ended, step_size, steps_of
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.optimize.engine import Engine, Position, SearchState, mean_score
+from skillc.optimize.engine import Engine, Position, SearchState
 from skillc.optimize.gate.decide import ENDS, Patch, committed, cut_off, settle
-from skillc.optimize.gate.gate import check_requires, goal_of, mean_json
+from skillc.optimize.gate.gate import goal_of, mean_json
 from skillc.optimize.host import ForwardingObserver, Observer, stop_reason
-from skillc.optimize.loop.baseline import baseline
+from skillc.optimize.loop.baseline import begin
 from skillc.optimize.loop.step import step
-from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.propose.proposals import wording
 from skillc.optimize.rollouts import Prefetcher
-from skillc.optimize.schedule import Patience, batches
+from skillc.optimize.schedule import batches
 from skillc.optimize.strategies.mechanism import Epoch, notify_mechanisms
 from skillc.outcomes import Example
 
@@ -77,14 +75,7 @@ async def train(engine: Engine, initial: Document, *, begun: SearchState | None 
         PermanentFailure, MetricError, SkillcError: the run cannot go on.
     """
     listener = _Listener(engine.observer)
-    engine, quarantined = await baseline(replace(engine, observer=listener), initial)
-    state = first_state(engine, initial)
-    if begun is not None:
-        state = replace(state, initial=begun.initial, decisions=begun.decisions, accepted=begun.accepted)
-    await check_requires(engine, state)
-    engine.reserve.set_aside()
-    if engine.null_arm == "first" and begun is None:
-        await measure_null_arm(engine, initial)
+    engine, state, quarantined = await begin(replace(engine, observer=listener), initial, begun=begun)
     if engine.plan.optimize.speculate and engine.plan.optimize.accept == "gates":
         engine = replace(engine, ahead=Prefetcher(engine.rollouts, engine.admits))
     try:
@@ -142,14 +133,6 @@ async def _run_end(engine: Engine, state: SearchState, reason: str, epoch: int, 
 def _shown(engine: Engine, total: int) -> int | None:
     """Return the number of steps if the program limits it."""
     return None if open_ended(engine.plan) else total
-
-
-def first_state(engine: Engine, initial: Document) -> SearchState:
-    """Return the state after the baseline."""
-    budget = engine.plan.budget
-    goal = mean_score(engine, initial, engine.plan.goal.name) or Fraction(0)
-    patience = Patience(budget.patience, budget.min_gain, goal)
-    return SearchState(initial, initial, initial, patience)
 
 
 def batches_of(engine: Engine, epoch: int) -> list[tuple[Example, ...]]:

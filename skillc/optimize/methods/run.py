@@ -12,11 +12,10 @@ from skillc.gates.stages import gates_for, reads_batch
 from skillc.models.client import Client
 from skillc.optimize.engine import Engine, Position, SearchState, decision_record
 from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle
-from skillc.optimize.gate.gate import check_requires, is_hopeless
-from skillc.optimize.loop.baseline import baseline
-from skillc.optimize.loop.train import TrainResult, first_state
+from skillc.optimize.gate.gate import is_hopeless
+from skillc.optimize.loop.baseline import begin
+from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.bridge import section_texts
-from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.schedule import batches
 
 
@@ -65,12 +64,7 @@ async def train_by_method(engine: Engine, initial: Document, client: Client) -> 
         PermanentFailure, MetricError, SkillcError: the run cannot continue; or the method's package is missing.
     """
     improve = _method_named(engine.plan.optimize.method)
-    engine, quarantined = await baseline(engine, initial)
-    state = first_state(engine, initial)
-    await check_requires(engine, state)
-    engine.reserve.set_aside()
-    if engine.null_arm == "first":
-        await measure_null_arm(engine, initial)
+    engine, state, quarantined = await begin(engine, initial)
     if is_hopeless(engine, state):
         return TrainResult(state, engine, "perfect", quarantined)
     stopped = "method"
