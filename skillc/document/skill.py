@@ -261,6 +261,11 @@ def script_sections(document: Document) -> tuple[Section, ...]:
     return tuple(each for each in document.sections if each.is_script)
 
 
+def scripts_of(document: Document) -> dict[str, bytes]:
+    """Return the scripts that are not empty by their paths in the skill's folder."""
+    return {each.file: each.body.encode() for each in script_sections(document) if each.file and each.rules}
+
+
 def has_text_rules(document: Document) -> bool:
     """Return whether a section other than a script has rules."""
     return any(section.rules for section in document.sections if not section.is_script)

@@ -116,7 +116,7 @@ class TestedScripts:
             detail = ""
             for _ in range(ATTEMPTS):
                 try:
-                    problem = (await tests.run(document, name)).problem
+                    problem = await tests.run(document, name)
                 except SandboxFailed as failure:
                     detail = failure.detail
                 else:

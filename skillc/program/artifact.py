@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillc.artifact_paths import ArtifactPaths
 from skillc.conflict import check_merged
 from skillc.document.folder import files_of
-from skillc.document.skill import Document, script_sections
+from skillc.document.skill import Document, scripts_of
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.initial import initial_document, with_files
@@ -133,8 +133,7 @@ def first_scripts(plan: Plan, root: Path) -> dict[str, bytes]:
     """
     if not any(section.tests is not None for section in plan.skill.sections):
         return {}
-    document = with_files(initial_document(plan), plan, root)
-    return {each.file: each.body.encode() for each in script_sections(document) if each.file and each.rules}
+    return scripts_of(with_files(initial_document(plan), plan, root))
 
 
 def write_artifact(

@@ -7,14 +7,11 @@ the answer. Each block is a new process, so only files last from round to round.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
-from pydantic import JsonValue
-
 from skillc.data.attachments import attachments, fill_workspace
-from skillc.document.skill import script_sections
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.language.kinds import default_of
@@ -22,20 +19,22 @@ from skillc.models.calls import well_formed
 from skillc.models.dspy_lm import ask
 from skillc.models.failures import find_failure, is_too_long
 from skillc.outcomes import Example
-from skillc.processes.command import CommandResult, temporary_folder
-from skillc.sandbox.policy import DeclaredSandbox, declared_sandbox
+from skillc.processes.command import temporary_folder
+from skillc.sandbox.policy import declared_sandbox
 from skillc.skill_files import write_folder
 from skillc.tasks.agents.workspace import Workspace
 from skillc.tasks.answers import question, read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
-from skillc.tasks.programs import Programs, SandboxFailed, default_limits
+from skillc.tasks.programs import Programs, SandboxFailed, code_of, default_limits
 from skillc.text import counted, listed
-from skillc.trajectories.trajectory import Message, Observation, Outcome, Step, ToolCall, Trajectory
+from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall, Trajectory
 
 TOOL = "python"
 """The name of the tool in trajectories."""
 
 _SLOTS = 32
+# Messages before the first round, and of one round.
+_FIRST, _A_ROUND = 2, 2
 _LISTED_FILES = 50
 _PROGRAM = "program.py"
 _SKILLS = "skills"
@@ -46,36 +45,6 @@ current folder, and the next message shows what it prints and its errors. Use re
 process: variables are lost, files stay. {network} A reply without a ```python block is your answer."""
 _NOTHING_PRINTED = "it printed nothing"
 _LAST_ROUND = "No rounds are left. Answer now, without a ```python block."
-
-
-@dataclass(frozen=True, slots=True)
-class CodeSettings:
-    """What a program declares of `rollout = code`; the table of kinds describes each setting.
-
-    Attributes:
-        output: tokens.
-        python: None is that of skillc, or of the image.
-    """
-
-    sandbox: DeclaredSandbox
-    rounds: int
-    output: int
-    python: str | None = None
-    reads: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, settings: Mapping[str, JsonValue]) -> CodeSettings:
-        """Read the settings of a plan's rollout."""
-        given: Mapping[str, Any] = settings
-        return cls(
-            sandbox=declared_sandbox(given.get("sandbox"), default_limits()),
-            rounds=int(given.get("rounds", default_of("task", "rollout", "rounds"))),
-            output=int(given.get("output", default_of("task", "rollout", "output"))),
-            python=given.get("python"),
-            reads=tuple(given.get("reads", ())),
-            hosts=tuple(given.get("hosts", ())),
-        )
 
 
 @rollout_kind("code")
@@ -90,14 +59,17 @@ class CodeRollout(RolloutKind):
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self.settings = CodeSettings.of(site.settings)
+        given: Mapping[str, Any] = site.settings
+        self._rounds = int(given.get("rounds", default_of("task", "rollout", "rounds")))
+        self._output = int(given.get("output", default_of("task", "rollout", "output")))
+        self._hosts = tuple(given.get("hosts", ()))
         self._programs = Programs(
-            self.settings.sandbox,
+            declared_sandbox(given.get("sandbox"), default_limits()),
             site.root,
             what="`rollout = code`",
-            python=self.settings.python,
-            reads=self.settings.reads,
-            hosts=self.settings.hosts,
+            python=given.get("python"),
+            reads=given.get("reads", ()),
+            hosts=self._hosts,
         )
         if self._programs.kind == "unsafe":
             site.note("`rollout = code` runs without a sandbox: the code of a model can read and change all your files")
@@ -107,7 +79,7 @@ class CodeRollout(RolloutKind):
         async with temporary_folder() as place:
             attached = attachments(self.site.plan, example, self.site.root)
             try:
-                workspace = Workspace.make(place, self._programs.kind, None)
+                workspace = Workspace.make(place, self._programs.kind)
             except OSError as problem:
                 raise RolloutFailed("environment", f"no workspace can be made: {problem}") from None
             fill_workspace(attached, workspace.folder)
@@ -117,37 +89,29 @@ class CodeRollout(RolloutKind):
             messages = self._messages(skill, attached.example, given, own)
             trajectory = await self._talk(messages, workspace)
             changed = workspace.changes(before)
-        return Trajectory(
-            (*trajectory.steps[:-1], *changed, *trajectory.steps[-1:]),
-            trajectory.answer,
-            trajectory.problem,
-            outcome=trajectory.outcome,
-            turns=trajectory.turns,
-        )
+        return replace(trajectory, steps=(*trajectory.steps[:-1], *changed, *trajectory.steps[-1:]))
 
     async def _talk(self, messages: list[JsonObject], workspace: Workspace) -> Trajectory:
         """Run rounds until a reply has no code; the last step is the last message."""
         steps: list[Step] = []
-        for spent in range(self.settings.rounds + 1):
+        for left in range(self._rounds, -1, -1):
             reply = await self._ask(messages)
             code = code_in(reply)
             if not code:
                 answer, problem = read_answer(self.site.plan.task, reply)
-                return Trajectory((*steps, Message(reply)), answer, problem, turns=spent + 1)
-            if spent == self.settings.rounds:
+                return Trajectory((*steps, Message(reply)), answer, problem, turns=self._rounds - left + 1)
+            if not left:
                 break
             seen = await self._execute(code, workspace)
             said = _BLOCK.sub("", reply).strip()
             steps += [*([Message(said)] if said else []), ToolCall(TOOL, {"code": code}), seen]
-            left = self.settings.rounds - spent - 1
-            remaining = f"({counted(left, 'round')} left)" if left else _LAST_ROUND
+            remaining = f"({counted(left - 1, 'round')} left)" if left > 1 else _LAST_ROUND
             messages += [
                 {"role": "assistant", "content": reply},
                 {"role": "user", "content": f"{seen.text}\n\n{remaining}"},
             ]
-        problem = f"it gave no answer after {counted(self.settings.rounds, 'round')} of code"
-        outcome: Outcome = "turns"
-        return Trajectory((*steps, Message(reply)), None, problem, outcome=outcome, turns=self.settings.rounds + 1)
+        problem = f"it gave no answer after {counted(self._rounds, 'round')} of code"
+        return Trajectory((*steps, Message(reply)), None, problem, outcome="turns", turns=self._rounds + 1)
 
     async def _ask(self, messages: list[JsonObject]) -> str:
         """Return the next reply; rounds that no longer fit the model are left out, the oldest first."""
@@ -165,10 +129,7 @@ class CodeRollout(RolloutKind):
         if skill is None:
             return []
         document = skill.document
-        scripts = {each.file: each.body.encode() for each in script_sections(document) if each.file and each.rules}
-        files = {
-            f"{_SKILLS}/{document.name}/{name}": each for name, each in {**scripts, **dict(document.files)}.items()
-        }
+        files = {f"{_SKILLS}/{document.name}/{name}": content for name, content in code_of(document).items()}
         taken = next((name for name in files if (workspace.folder / name).exists()), None)
         if taken is not None:
             raise SkillcError(f"an input of the task and the skill both have `{taken}`", hint="rename the file")
@@ -181,8 +142,7 @@ class CodeRollout(RolloutKind):
     def _messages(
         self, skill: Skill | None, example: Example, files: Sequence[str], own: Sequence[str]
     ) -> list[JsonObject]:
-        hosts = self.settings.hosts
-        network = f"The network reaches {listed(hosts, 'and')} only." if hosts else "There is no network."
+        network = f"The network reaches {listed(self._hosts, 'and')} only." if self._hosts else "There is no network."
         text = _INSTRUCTIONS.format(network=network)
         loaded = self.site.read_at_once(skill)
         given = [question(self.site.plan.task, example)]
@@ -192,14 +152,14 @@ class CodeRollout(RolloutKind):
             folder = f"{_SKILLS}/{skill.document.name}"
             names = _cut_list([name.removeprefix(f"{folder}/") for name in own])
             given.append(f"The files of the skill are in the folder {folder}:\n{names}")
-        given.append(f"You have {counted(self.settings.rounds, 'round')} of code.")
+        given.append(f"You have {counted(self._rounds, 'round')} of code.")
         return [
             {"role": "system", "content": well_formed("\n\n".join([*([loaded.strip()] if loaded else []), text]))},
             {"role": "user", "content": well_formed("\n\n".join(given))},
         ]
 
     async def _execute(self, code: str, workspace: Workspace) -> Observation:
-        """Run a program and return what it printed.
+        """Run a program and return what it printed, with why it failed.
 
         Raises:
             RolloutFailed: the sandbox did not start it.
@@ -212,20 +172,13 @@ class CodeRollout(RolloutKind):
             raise RolloutFailed("environment", f"the program cannot be written: {problem}") from None
         except SandboxFailed as problem:
             raise RolloutFailed("environment", problem.detail) from None
-        return self._observation(result, workspace)
-
-    def _observation(self, result: CommandResult, workspace: Workspace) -> Observation:
-        limit = self.settings.output
-        texts = [self._programs.shown(each, workspace, limit) for each in (result.stdout, result.stderr)]
+        texts = [self._programs.shown(each, workspace, self._output) for each in (result.stdout, result.stderr)]
         failed = result.why != "ended" or result.status != 0
         if result.why != "ended":
             texts.append(self._programs.stopped(result))
         elif result.status and not texts[1]:
             texts.append(f"it ended with status {result.status}")
         return Observation("\n".join(text for text in texts if text) or _NOTHING_PRINTED, failed)
-
-
-_FIRST, _A_ROUND = 2, 2
 
 
 def _cut_list(names: Sequence[str]) -> str:
@@ -236,11 +189,5 @@ def _cut_list(names: Sequence[str]) -> str:
 
 def code_in(reply: str) -> str:
     """Return the Python in a reply, several blocks as one program; empty without one."""
-    return "\n\n".join(_blocks(reply))
-
-
-def _blocks(reply: str) -> Iterator[str]:
-    for found in _BLOCK.finditer(reply.replace("\r\n", "\n")):
-        block = found[1].strip("\n")
-        if block.strip():
-            yield f"{block}\n"
+    blocks = (found[1].strip("\n") for found in _BLOCK.finditer(reply.replace("\r\n", "\n")))
+    return "\n\n".join(f"{block}\n" for block in blocks if block.strip())

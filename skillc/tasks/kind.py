@@ -150,11 +150,6 @@ class RolloutKind(ABC):
         """End everything that the kind has started."""
 
 
-def skill_text(skill: Skill | None) -> str | None:
-    """Return the text that the target reads, None for no skill."""
-    return skill.text if skill is not None else None
-
-
 def last_reply(completions: Sequence[Completion]) -> str:
     """Return the text of the last reply; empty without one."""
     return completions[-1].text if completions else ""

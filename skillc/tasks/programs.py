@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skillc.document.skill import Document, scripts_of
 from skillc.errors import SkillcError
 from skillc.language.kinds import default_of
 from skillc.models.calls import well_formed
@@ -20,7 +21,7 @@ from skillc.sandbox.container import ENGINES
 from skillc.sandbox.policy import WORK, DeclaredSandbox, Limits
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
-from skillc.tasks.agents.installed import find_program, folders_of, mounts_of, search_path
+from skillc.tasks.agents.installed import declared_reads, find_program, folders_of, mounts_of, search_path
 from skillc.tasks.agents.workspace import HOME, Workspace
 from skillc.tokens import trim
 
@@ -36,6 +37,11 @@ _STOPPED: Mapping[End, str] = {
     "processes": "it was stopped: it ran more than {processes} processes",
     "disk": "it was stopped: it wrote more than {disk:,} bytes",
 }
+
+
+def code_of(document: Document) -> dict[str, bytes]:
+    """Return the scripts and the kept files of a skill by path."""
+    return {**scripts_of(document), **dict(document.files)}
 
 
 class SandboxFailed(Exception):  # noqa: N818
@@ -145,10 +151,7 @@ class Programs:
 
     def _find(self, root: Path, what: str, declared: str | None, files: Sequence[str]) -> tuple[str, list[Path]]:
         """Return the interpreter, and what programs may read besides their own files."""
-        reads = [root / Path(path).expanduser() for path in files]
-        for path in reads:
-            if not path.exists():
-                raise SkillcError(f"{what}: `{path}` does not exist", hint="create it, or change `reads`")
+        reads = declared_reads(files, root, what)
         if self.kind in ENGINES:
             return declared or "python3", reads
         if declared is None:

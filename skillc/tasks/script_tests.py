@@ -25,29 +25,13 @@ from skillc.sandbox.policy import declared_sandbox
 from skillc.skill_files import collision, write_folder
 from skillc.tasks import run_tests
 from skillc.tasks.agents.workspace import Workspace
-from skillc.tasks.programs import Programs, SandboxFailed, default_limits
+from skillc.tasks.programs import Programs, SandboxFailed, code_of, default_limits
 
 SHOWN = 400
 """Tokens of the output of failed tests that the optimizer reads."""
 _RUNNER = "run_tests.py"
 # `Ran 3 tests in 0.012s`: an output that differs between runs would be a prompt that is paid for again.
 _SECONDS = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|sec|seconds)\b")
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptResult:
-    """The result of the tests of one script.
-
-    Attributes:
-        problem: what failed; empty if all tests passed.
-    """
-
-    problem: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether all tests passed."""
-        return not self.problem
 
 
 class ScriptTests:
@@ -77,15 +61,15 @@ class ScriptTests:
 
     def keys(self, document: Document) -> Mapping[str, str]:
         """Return by script a digest of all that its result depends on: the code of the skill, and its tests."""
-        code = digest_of_files(_code(document))
+        code = digest_of_files(code_of(document))
         return {
             each.name: hashlib.sha256(f"{code} {self._suites[each.name].digest}".encode()).hexdigest()
             for each in script_sections(document)
             if each.name in self._suites
         }
 
-    async def run(self, document: Document, name: str) -> ScriptResult:
-        """Run the tests of a script.
+    async def run(self, document: Document, name: str) -> str:
+        """Run the tests of a script and return what failed; empty if all tests passed.
 
         Raises:
             SandboxFailed: they could not be run, which is no fault of the script.
@@ -94,9 +78,8 @@ class ScriptTests:
         assert section is not None
         assert section.file is not None
         if not section.rules:
-            return ScriptResult(f"`{section.file}` is empty")
-        problem = await suite.problem(section.file, _code(document))
-        return ScriptResult(self._hide.message(problem))
+            return f"`{section.file}` is empty"
+        return self._hide.message(await suite.problem(section.file, code_of(document)))
 
     @property
     def sources(self) -> Mapping[str, str]:
@@ -151,7 +134,7 @@ class _Suite:
             raise SkillcError(f"the tests and the skill cannot have `{clash[0]}` and `{clash[1]}` in one folder")
         async with temporary_folder() as place:
             try:
-                workspace = Workspace.make(place, self.programs.kind, None)
+                workspace = Workspace.make(place, self.programs.kind)
                 write_folder(workspace.folder, {**code, **self.files}, lasting=False)
                 runner = workspace.write(_RUNNER, Path(run_tests.__file__).read_text(encoding="utf-8"))
             except OSError as problem:
@@ -182,9 +165,3 @@ class _Suite:
         elif not any(texts):
             texts.append(f"the tests ended with status {result.status} and printed nothing")
         return "\n".join(text for text in texts if text)
-
-
-def _code(document: Document) -> dict[str, bytes]:
-    """Return the scripts and the kept files of a skill by path."""
-    scripts = {each.file: each.body.encode() for each in script_sections(document) if each.file and each.rules}
-    return {**scripts, **dict(document.files)}

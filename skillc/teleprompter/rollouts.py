@@ -23,7 +23,7 @@ from skillc.models.client import Client
 from skillc.models.dspy_lm import RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed, find_failure
 from skillc.outcomes import MICRO, Example, Scored
-from skillc.tasks.kind import Recent, Skill, last_reply, skill_text
+from skillc.tasks.kind import Recent, Skill, last_reply
 from skillc.tasks.runner import Rollout, failed_rollout, with_usage
 from skillc.teleprompter.conversion import with_instructions
 from skillc.teleprompter.lms import TARGET
@@ -170,7 +170,7 @@ class ModuleRunner:
                     predictor.lm = self._lms[self._job.own[name]]
             return module
 
-        return self._modules.of(skill_text(skill), make)
+        return self._modules.of(skill.text if skill is not None else None, make)
 
     def _run(self, module: Any, example: Example, sample: int, stage: str) -> Rollout:
         gold = self._job.examples[example.id]

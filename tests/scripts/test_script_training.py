@@ -13,7 +13,7 @@ from skillc.cli import skillc
 from skillc.errors import SkillcError
 from skillc.sandbox.run import CHOSEN, problem_of
 from skillc.tasks import programs
-from skillc.tasks.script_tests import ScriptResult, ScriptTests
+from skillc.tasks.script_tests import ScriptTests
 
 pytestmark = pytest.mark.skipif(
     all(problem_of(kind) is not None for kind in CHOSEN), reason="no sandbox works on this machine"
@@ -308,7 +308,7 @@ def test_recorded_results_decide_a_resumed_run(project, monkeypatch):
     info.write_text(info.read_text().replace('"finished": true', '"finished": false'))
 
     async def differs(self, document, name):
-        return ScriptResult("the tests changed their mind")
+        return "the tests changed their mind"
 
     monkeypatch.setattr(ScriptTests, "run", differs)
     assert compile_here()[0] == 0

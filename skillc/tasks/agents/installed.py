@@ -148,6 +148,19 @@ def folders_of(program: str) -> list[Path]:
     return [each for each in dict.fromkeys(found) if not any(each != o and each.is_relative_to(o) for o in found)]
 
 
+def declared_reads(names: Iterable[str], root: Path, what: str) -> list[Path]:
+    """Return the files and folders of the setting `reads`; a relative path begins at the program's folder.
+
+    Raises:
+        SkillcError: one does not exist; `what` says whose setting it is.
+    """
+    paths = [root / Path(name).expanduser() for name in names]
+    for path in paths:
+        if not path.exists():
+            raise SkillcError(f"{what}: `{path}` does not exist", hint="create it, or change `reads`")
+    return paths
+
+
 def mounts_of(paths: Iterable[Path]) -> tuple[Mount, ...]:
     """Return read-only mounts of files and folders at their own paths."""
     return tuple(Mount(path.resolve(), str(path)) for path in dict.fromkeys(paths))

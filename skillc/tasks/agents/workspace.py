@@ -43,7 +43,7 @@ class Workspace:
     seen_home: str
 
     @classmethod
-    def make(cls, place: Path, sandbox: Kind, files: Path | None) -> Workspace:
+    def make(cls, place: Path, sandbox: Kind, files: Path | None = None) -> Workspace:
         """Make both in a new folder, and copy the content of `files` into the workspace.
 
         Raises:
