@@ -27,6 +27,7 @@ ORDER = (
         "lint",
         "frontend",
         "run",
+        "items",
         "artifacts",
     ),
     *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "audit", "noise", "code_pages", "importer"),

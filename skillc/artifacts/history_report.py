@@ -14,9 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.artifact_paths import ArtifactPaths
-from skillc.artifacts.loading import paths_of_program, program_in
+from skillc.artifacts.loading import paths_of_program, program_and_skill, program_in
 from skillc.errors import SkillcError
+from skillc.items.record import RunItems, read_items
 from skillc.json_values import objects_in
+from skillc.run.folder import HOME, RunFolder
 from skillc.run.history import read_history
 from skillc.text import counted
 
@@ -85,6 +87,23 @@ def read_runs(path: Path) -> tuple[RunSummary, ...]:
     return tuple(
         RunSummary(name, tuple(map(_decided, group))) for name, group in groupby(lines, lambda e: str(e.get("run")))
     )
+
+
+def items_of_last(path: Path) -> RunItems:
+    """Return what the last run of a program, or of a skill's folder, measured on each item.
+
+    Raises:
+        SkillcError: the history is missing, or the run was not recorded on this machine.
+    """
+    program, _ = program_and_skill(path, "skillc history PROGRAM --items")
+    last = read_runs(path)[-1].run
+    found = read_items(RunFolder(program.parent / HOME, last).path)
+    if found is None:
+        raise SkillcError(
+            f"the items of run `{last[:_SHORT]}` are not recorded here",
+            hint=f"`skillc compile {program}` records them; what it has recorded or cached is not paid for again",
+        )
+    return found
 
 
 def _decided(line: Line) -> DecisionSummary:

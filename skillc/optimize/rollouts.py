@@ -132,6 +132,10 @@ class Rollouts:
         """Return the outcome of an earlier rollout, or None."""
         return self._known.get((self._key(skill)[0], example.id, sample))
 
+    def outcome(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
+        """Return the outcome of an earlier rollout by the digest of its skill and the id of its example, or None."""
+        return self._known.get((skill, example, sample))
+
     def holds(self, condition: Term, example: Example) -> bool:
         """Return whether a condition on the data holds for an example; kept for the whole run."""
         key = (condition, example.id)

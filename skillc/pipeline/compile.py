@@ -20,6 +20,7 @@ from skillc.document.skill import Document, digest
 from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError
 from skillc.frontend import Estimated, Planned
+from skillc.items.record import RunItems, collect_items, write_items
 from skillc.metrics.baselines import baseline_means
 from skillc.metrics.meter import Meter
 from skillc.metrics.triggers import check_decided
@@ -100,6 +101,7 @@ class Compiled:
         served: reports of the servers that skillc ran.
         interrupted: whether the user stopped the loop or the final test.
         lost: the error of a model that became unreachable in the loop or the final test.
+        items: what was measured on each item.
         withheld: why the skill was not delivered; None if it was.
     """
 
@@ -109,6 +111,7 @@ class Compiled:
     artifact: Path
     spent: dict[str, JsonValue]
     baselines: dict[str, Fraction]
+    items: RunItems
     kept: tuple[Path, ...] = ()
     served: tuple[ServerSummary, ...] = ()
     interrupted: bool = False
@@ -303,7 +306,9 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
     dataset = job.estimated.dataset
     baselines = baseline_means(plan, dataset, dataset.test, run.meter)
     served = run.session.client.servers.summaries()
-    return Compiled(trained, tested, lock, paths.skill, spent, baselines, kept, served, withheld=withheld)
+    items = collect_items(run.name, trained.engine, trained.state, decisions, tested=tested.verdict.n > 0)
+    write_items(run.folder.path, items)
+    return Compiled(trained, tested, lock, paths.skill, spent, baselines, items, kept, served, withheld=withheld)
 
 
 # ---- the lock -------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
+from skillc.items.report import gains_block, gains_json, judging_json, judging_lines, shown_metrics
 from skillc.json_values import objects_in, rounded
 from skillc.language.loop import SPENDING_CAPS
 from skillc.optimize.final import ArmScore
@@ -45,6 +46,8 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
         "parts": {name: _parts_json(tables) for name, tables in compiled.tested.parts.items()},
         "spent": compiled.spent,
         **_judges_json(compiled),
+        "judging": judging_json(compiled.items),
+        "gains": gains_json(compiled.items, shown_metrics(compiled.items)),
         "served": [served.to_json() for served in compiled.served],
         "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
         "interrupted": compiled.interrupted,
@@ -108,6 +111,8 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         ),
         *_opened(compiled),
         *_noise(compiled),
+        *judging_lines(compiled.items),
+        *_gains(compiled),
         _facts(compiled),
     )
 
@@ -144,6 +149,15 @@ def _noise(compiled: Compiled) -> list[Text]:
     if found.gates is not None:
         lines.append(f"          the gates accept the initial skill against itself in {percent(found.gates.chance)}")
     return [Text(line) for line in lines]
+
+
+def _gains(compiled: Compiled) -> list[RenderableType]:
+    """Return the gains by split where a metric beside the goal says what is true, else those that vanish."""
+    metrics = shown_metrics(compiled.items)
+    found = gains_block(compiled.items, metrics)
+    if len(metrics) > 1 and found:
+        return [*found, Text()]
+    return [each for each in found if isinstance(each, Text) and each.plain.startswith("vanishes")]
 
 
 def _headline(compiled: Compiled) -> list[Text]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.terms import CallTerm, FieldTerm, walk
 from skillc.plan.judges import judge_of
-from skillc.plan.schema import Plan
+from skillc.plan.schema import MetricPlan, Plan
 
 
 def compared_outputs(plan: Plan) -> Mapping[str, str]:
@@ -35,6 +35,12 @@ def _compared(plan: Plan, call: CallTerm) -> list[str]:
     if known is None or not known.compares:
         return []
     return [argument.name for argument in call.arguments if isinstance(argument, FieldTerm)]
+
+
+def may_compare(metric: MetricPlan) -> bool:
+    """Whether code compares an output with right answers in a metric itself, or a function of the user may."""
+    called = {part.function for part in walk(metric.term) if isinstance(part, CallTerm)}
+    return any(name == "python" or (name in EXAMPLE_FUNCTIONS and EXAMPLE_FUNCTIONS[name].compares) for name in called)
 
 
 def calls_python(plan: Plan) -> bool:

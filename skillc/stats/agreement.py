@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
@@ -94,7 +94,7 @@ def agreement(rated: Sequence[Rated], scale: Sequence[Fraction] = ()) -> Agreeme
 
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """Sums over items, from which kappa follows."""
+    """Sums over items, from which kappa and correlation follow."""
 
     n: float = 0
     x: float = 0
@@ -114,6 +114,13 @@ class _Sums:
         )
 
     @property
+    def correlation(self) -> float | None:
+        """Pearson's; None if either side never varies."""
+        own, other = self.n * self.xx - self.x**2, self.n * self.yy - self.y**2
+        product = self.n * (self.xx + self.yy - self.distance) / 2 - self.x * self.y
+        return product / sqrt(own * other) if min(own, other) > 1e-9 else None
+
+    @property
     def kappa(self) -> float | None:
         # By chance, each first rating meets each second one.
         chance = self.xx / self.n + self.yy / self.n - 2 * self.x * self.y / self.n**2 if self.n else 0.0
@@ -122,6 +129,18 @@ class _Sums:
 
 def weighted_kappa(rated: Sequence[Rated]) -> tuple[float | None, tuple[float, float] | None]:
     """Return the kappa of two ratings with quadratic weights, and its interval."""
+    return _with_interval(rated, lambda sums: sums.kappa)
+
+
+def correlation(rated: Sequence[Rated]) -> tuple[float | None, tuple[float, float] | None]:
+    """Return Pearson's correlation of two ratings, and its interval; for two levels that is the phi coefficient."""
+    return _with_interval(rated, lambda sums: sums.correlation)
+
+
+def _with_interval(
+    rated: Sequence[Rated], figure: Callable[[_Sums], float | None]
+) -> tuple[float | None, tuple[float, float] | None]:
+    """Return a figure of sums over items, from -1 to 1, and its interval by the jackknife over groups."""
     by_group: dict[str, _Sums] = defaultdict(_Sums)
     for each in rated:
         x, y = float(each.one), float(each.other)
@@ -129,17 +148,17 @@ def weighted_kappa(rated: Sequence[Rated]) -> tuple[float | None, tuple[float, f
     whole = _Sums()
     for sums in by_group.values():
         whole = whole.plus(sums)
-    kappa, count = whole.kappa, len(by_group)
-    if kappa is None or count < _LEAST_FOR_KAPPA:
-        return kappa, None
-    # Without a group on which all variation rests, kappa is not defined, and neither is its spread.
-    without = [whole.plus(sums, -1).kappa for sums in by_group.values()]
+    value, count = figure(whole), len(by_group)
+    if value is None or count < _LEAST_FOR_KAPPA:
+        return value, None
+    # Without a group on which all variation rests, the figure is not defined, and neither is its spread.
+    without = [figure(whole.plus(sums, -1)) for sums in by_group.values()]
     if any(each is None for each in without):
-        return kappa, None
+        return value, None
     left = [each for each in without if each is not None]
     middle = sum(left) / count
     reach = _Z * sqrt((count - 1) / count * sum((each - middle) ** 2 for each in left))
-    return kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach))
+    return value, (max(-1.0, value - reach), min(1.0, value + reach))
 
 
 def pairs_of_repeats(rows: Sequence[tuple[str, Sequence[Fraction]]]) -> list[Rated]:
