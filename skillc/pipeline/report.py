@@ -243,8 +243,8 @@ def percent(value: Fraction | None) -> str:
 
 
 def points(value: Fraction) -> str:
-    """Render a difference of two means: `+12.1`."""
-    return f"{float(value) * 100:+.1f}"
+    """Render a difference of two means: `+12.1`; a rounded 0 has no minus sign."""
+    return f"{float(value) * 100:+z.1f}"
 
 
 def _unbeaten(compiled: Compiled) -> str:

@@ -12,10 +12,14 @@ import pytest
 
 from benchmarks.by_hand.changelog import make as changelog
 from benchmarks.by_hand.desk import make as desk
+from benchmarks.by_hand.recording import calls_in
 from benchmarks.by_hand.returns import make as returns
 from benchmarks.by_hand.returns import phrases
 from skillc.frontend import check_file, estimate, plan_file
 from skillc.metrics.baselines import baseline_predictions
+from skillc.metrics.judging.check.questions import INJECTIONS, injection
+from skillc.metrics.judging.verdict import read_verdict
+from skillc.plan.judges import judges_of
 
 ROOT = Path(desk.__file__).resolve().parents[1]
 
@@ -100,3 +104,20 @@ def test_returns_are_noisy_hard_for_keywords_and_even_across_splits(monkeypatch)
         right = sum(a == e.gold["code"] for a, e in zip(predictions, dataset.test, strict=True))
         assert right / len(dataset.test) < 0.6
     assert sum(bool(message.lure) for message in made.values()) == len(made) / 5
+
+
+def test_every_recorded_verdict_of_a_real_judge_is_read_and_reports_what_was_planted(monkeypatch):
+    monkeypatch.setenv("FAKE_KEY", "none")
+    task = ROOT / "support"
+    plan = plan_file(task / "support.skill", runnable=True).plan
+    (judge,) = judges_of(plan)
+    planted = [injection(name, judge) for name in INJECTIONS]
+    reported = Counter[tuple[bool, bool]]()
+    for call in calls_in(task / "recorded" / "judge.jsonl"):
+        code = re.search(r"^Case (\w+)$", call.prompt, re.M)[1]
+        verdict = read_verdict("referee", judge.rubric, call.reply, code=code, pair=False)
+        assert {mark.criterion for mark in verdict.marks} == {"solved", "honest"}
+        reported[any(text in call.prompt for text in planted), verdict.instructions] += 1
+    assert reported[True, False] == reported[False, True] == 0
+    assert reported[True, True] >= 49
+    assert reported[False, False] >= 60
