@@ -28,8 +28,7 @@ from skillc.language.modules import Loader, Module
 from skillc.language.rubrics import check_rubric
 from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.scope import Declarations
-from skillc.language.skill_folder import check_skill_folder
-from skillc.language.skill_scripts import check_what_runs_scripts
+from skillc.language.skill_folder import check_skill_folder, check_what_runs_scripts
 from skillc.language.statements import Classifier, is_language
 from skillc.syntax import nodes
 from skillc.syntax.parser import parse
