@@ -22,7 +22,7 @@ from skillc.errors import SkillcError
 from skillc.images import image_tokens, most_image_tokens, require_pillow, scaled_size
 from skillc.json_values import JsonObject, as_text, canonical_ascii
 from skillc.outcomes import Example
-from skillc.plan.right_answers import calls_python, compared_outputs
+from skillc.plan.judges import calls_python, compared_outputs
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
 from skillc.syntax.parser import collector_paused
 from skillc.text import counted, free_name

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamp, maximum, minimum
-from skillc.gates.terms import CallTerm, Constant, ListTerm, Operation, Term, WordTerm
+from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
 
 _THIS = "0.1"
 
@@ -385,13 +385,6 @@ def is_claim_test(call: CallTerm) -> bool:
     """Whether a call tests a claim, that one mean is higher than another."""
     builtin = RUN_FUNCTIONS.get(call.function)
     return builtin is not None and any(parameter.takes == "claim" for parameter in builtin.parameters)
-
-
-def judge_roles(call: CallTerm) -> tuple[str, ...]:
-    """The roles that a call of `judge` asks: its model, or those of its panel."""
-    model, panel = call.option("model"), call.option("panel")
-    asked = panel.items if isinstance(panel, ListTerm) else (model,)
-    return tuple(each.word if isinstance(each, WordTerm) else getattr(each, "name", "judge") for each in asked)
 
 
 def is_on_batch(call: CallTerm) -> bool:

@@ -19,8 +19,7 @@ from skillc.json_values import as_text
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import MICRO, Example, Scored, Unmeasured
-from skillc.plan.judges import reads_judge
-from skillc.plan.right_answers import may_compare
+from skillc.plan.judges import may_compare, reads_judge
 from skillc.plan.schema import Plan
 
 SplitName = Literal["train", "validation", "test"]

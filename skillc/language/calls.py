@@ -13,12 +13,12 @@ from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTe
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
 from skillc.language.functions import expand, own_function, wrong_level
+from skillc.language.judges import MALFORMED, RubricProblem, read_rubric
 from skillc.language.modules import hint_elsewhere
 from skillc.language.rollouts import ONE_TURN, WITHOUT_FILES, WITHOUT_REWARD
-from skillc.language.rubrics import MALFORMED, RubricProblem, check_judge, read_rubric
 from skillc.language.types import Broken, ColumnType, NumberType, Typed
 from skillc.syntax import nodes
-from skillc.text import counted
+from skillc.text import counted, listed
 
 if TYPE_CHECKING:
     from skillc.language.expressions import Lowering
@@ -234,18 +234,30 @@ def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
 
 
 def _needs_judge(low: Lowering, node: nodes.Call, given: Given) -> None:
-    """Check that a judge has one model or a panel, and that a rubric written in quotes is one."""
+    """Check that a judge has one model or a panel of several, and that a rubric written in quotes is one."""
+    scope = low.scope
     options = {parameter.name: typed.term for parameter, _, typed in given if parameter.named}
     panel = options.get("panel")
-    roles = (
-        tuple(each.word for each in panel.items if isinstance(each, WordTerm)) if isinstance(panel, ListTerm) else ()
-    )
-    check_judge(low, node, frozenset(options), roles)
+    if panel is None and "model" not in options:
+        hint = "write `judge(output, rubric, model = role)`"
+        raise scope.fail("SK310", node.span, "`judge` needs `model = ...`", hint)
+    if panel is not None and "model" in options:
+        raise scope.fail("SK310", node.span, "`judge` has both `model` and `panel`", "keep one of them")
+    if scope.generic:
+        return
+    if isinstance(panel, ListTerm):
+        roles = [each.word for each in panel.items if isinstance(each, WordTerm)]
+        twice = [role for role in dict.fromkeys(roles) if roles.count(role) > 1]
+        if twice:
+            hint = "name each model once: equal models give equal answers"
+            raise scope.fail("SK310", node.span, f"the panel names {listed(twice)} twice", hint)
+        if len(roles) < 2:
+            hint = "name two or more, three for a majority; or write `model = role`"
+            raise scope.fail("SK310", node.span, "a panel of one model is no panel", hint)
     _, argument, rubric = given[1]
-    if isinstance(rubric.term, TextConstant) and not low.scope.generic:
-        found = read_rubric(rubric.term.value)
-        if isinstance(found, RubricProblem):
-            raise low.scope.fail(MALFORMED, argument.span, f"this is no rubric: {found.message}", found.hint)
+    found = read_rubric(rubric.term.value) if isinstance(rubric.term, TextConstant) else None
+    if isinstance(found, RubricProblem):
+        raise scope.fail(MALFORMED, argument.span, f"this is no rubric: {found.message}", found.hint)
 
 
 def _needs_on_demand(low: Lowering, given: Given) -> None:

@@ -22,10 +22,10 @@ from skillc.language.checked import (
 )
 from skillc.language.commands import check_agent, check_models, check_native_calls
 from skillc.language.entities import Entities
+from skillc.language.judges import check_rubric
 from skillc.language.linking import Linker, main_module
 from skillc.language.lower import Lower
 from skillc.language.modules import Loader, Module
-from skillc.language.rubrics import check_rubric
 from skillc.language.rules import check_missing, is_library, report_unsupported, unsupported_parts
 from skillc.language.scope import Declarations
 from skillc.language.skill_folder import check_skill_folder, check_what_runs_scripts

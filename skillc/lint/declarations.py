@@ -1,4 +1,4 @@
-"""Rules over declarations: unused ones, and ambiguous names.
+"""Rules over declarations: unused ones, ambiguous names, related judges, and a goal that no gate reads.
 
 Other files use most declarations of a library, so most rules skip libraries.
 """
@@ -11,6 +11,7 @@ from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.gates.functions import NAMES
 from skillc.gates.terms import CallTerm, FieldTerm, Term, WordTerm, metrics_read, walk
 from skillc.language.checked import word_of
+from skillc.language.judges import family_of, judge_calls, judge_roles
 from skillc.language.modules import Module
 from skillc.language.rollouts import ONE_TURN, rollout_kind
 from skillc.lint.rules import ProgramFacts, note, rule, warning
@@ -24,6 +25,7 @@ _MARKED = {
 }
 _INPUTS_ONLY = (*ONE_TURN, "react")
 """Rollouts that read only inputs of the data."""
+_OTHER_MAKER = "ask a model of another maker, or a panel with one"
 _RENAME = "give the module another name with `as`"
 
 
@@ -122,8 +124,7 @@ def unread_metrics(facts: ProgramFacts) -> Iterator[Diagnostic]:
 @rule(ProgramFacts)
 def unasked_models(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Models that no metric calls."""
-    metrics = (each for metric in facts.checked.metrics for each in walk(metric.term))
-    judges = {each.word for each in metrics if isinstance(each, WordTerm)}
+    judges = {each.word for term in _metrics(facts) for each in walk(term) if isinstance(each, WordTerm)}
     # A model that another model is based on is used.
     asked = {
         "target",
@@ -163,8 +164,7 @@ def uncalled_functions(facts: ProgramFacts) -> Iterator[Diagnostic]:
 @rule(ProgramFacts)
 def unused_declarations(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Rubrics that no judge uses, and reusable declarations that nothing uses."""
-    calls = [each for term in _terms(facts) for each in walk(term) if isinstance(each, CallTerm)]
-    asked = {each.arguments[1] for each in calls if each.function == "judge"}
+    asked = {call.arguments[1] for call in judge_calls(_terms(facts))}
     for entity in facts.checked.entities:
         if entity.kind == "rubric" and WordTerm(entity.name or "") not in asked:
             message = f"no judge uses the rubric `{entity.name}`"
@@ -192,11 +192,41 @@ def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
                 yield note("SK417", field, message, hint)
 
 
+def _metrics(facts: ProgramFacts) -> list[Term]:
+    return [metric.term for metric in facts.checked.metrics]
+
+
 def _terms(facts: ProgramFacts) -> list[Term]:
-    return [*(metric.term for metric in facts.checked.metrics), *(gate.term for gate in facts.checked.gates)]
+    return [*_metrics(facts), *(gate.term for gate in facts.checked.gates)]
 
 
-# ---- the goal -------------------------------------------------------------------------------------
+# ---- judges and the goal -------------------------------------------------------------------------------------
+
+
+@rule(ProgramFacts)
+def related_judges(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Judges of the target's family, which they prefer, and judges that are the optimizer's model."""
+    models = {model.name or "": model for model in facts.of_kind("model")}
+    target, optimizer = (models[role].text if role in models else "" for role in ("target", "optimizer"))
+    # A panel decides with models of other families.
+    alone = (call for call in judge_calls(_metrics(facts)) if call.option("panel") is None)
+    for role in dict.fromkeys(role for call in alone for role in judge_roles(call)):
+        model = models.get(role)
+        name = model.text if model is not None else ""
+        family = family_of(name) if name else None
+        if model is None or family is None:
+            continue
+        if role == "target" or name == target:
+            message = f"the judge `{role}` is the target's model, `{name}`: it judges its own answers"
+            yield warning("SK606", model, message, _OTHER_MAKER)
+        elif target and family == family_of(target):
+            message = f"the judge `{role}` (`{name}`) is of the target's family (`{target}`)"
+            hint = f"models prefer answers like their own; {_OTHER_MAKER}"
+            place = Label(models["target"].source, models["target"].span, "the target")
+            yield warning("SK606", model, message, hint, secondary=(place,))
+        elif role == "optimizer" or name == optimizer:
+            message = f"the judge `{role}` is the optimizer's model, `{name}`: it judges what it proposed"
+            yield note("SK607", model, message, _OTHER_MAKER)
 
 
 @rule(ProgramFacts)

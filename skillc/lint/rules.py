@@ -46,7 +46,7 @@ class ProgramFacts(LintFacts):
     """A checked program and the module of its main file, for `check`."""
 
     module: Module
-    modules: ClassVar[tuple[str, ...]] = ("declarations", "limits", "judges")
+    modules: ClassVar[tuple[str, ...]] = ("declarations", "limits")
 
     @property
     def goal(self) -> CheckedMetric | None:

@@ -1,16 +1,16 @@
-"""The judges of a plan: each distinct call of `judge` in its metrics, with its rubric and the models that it asks."""
+"""What metrics need besides rollouts: judges, each with its rubric and the models that it asks, and right answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, cast
 
-from skillc.gates.functions import judge_roles
+from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm, TextConstant, WordTerm, calls, walk
 from skillc.language.checked import Entity, Word, amount_of, items_of
-from skillc.language.rubrics import RubricProblem, read_rubric
+from skillc.language.judges import RubricProblem, judge_calls, judge_roles, read_rubric
 from skillc.plan.schema import CriterionPlan, MetricPlan, Plan, RubricPlan
 
 Reference = Literal["gold", "initial"]
@@ -45,11 +45,16 @@ class JudgePlan:
         return "gold" in self.rubric.sees or self.against == "gold"
 
 
-def judges_of(plan: Plan, metrics: Iterable[MetricPlan] | None = None) -> tuple[JudgePlan, ...]:
-    """Return the judges of a plan, or of some of its metrics, each once."""
-    terms = [metric.term for metric in (plan.metrics if metrics is None else metrics)]
-    found = dict.fromkeys(each for term in terms for each in calls(term) if each.function == "judge")
-    return tuple(judge_of(plan, each) for each in found)
+def judges_of(plan: Plan, metric: MetricPlan | None = None) -> tuple[JudgePlan, ...]:
+    """Return the judges of a plan, or those that a metric reads, directly or through other metrics, each once."""
+    metrics = plan.metrics if metric is None else _read_by(plan, metric)
+    return tuple(judge_of(plan, each) for each in judge_calls(each.term for each in metrics))
+
+
+def _read_by(plan: Plan, metric: MetricPlan) -> list[MetricPlan]:
+    """Return a metric and those that it is computed from."""
+    below = [part.name for part in walk(metric.term) if isinstance(part, MetricTerm)]
+    return [metric, *(each for name in below for each in _read_by(plan, plan.metric(name)))]
 
 
 def judge_of(plan: Plan, term: CallTerm) -> JudgePlan:
@@ -65,16 +70,9 @@ def judge_of(plan: Plan, term: CallTerm) -> JudgePlan:
     )
 
 
-def judge_calls(plan: Plan, metric: MetricPlan) -> frozenset[CallTerm]:
-    """Return the calls of `judge` that a metric depends on, directly or through other metrics."""
-    parts = list(walk(metric.term))
-    own = frozenset(part for part in parts if isinstance(part, CallTerm) and part.function == "judge")
-    return own.union(*(judge_calls(plan, plan.metric(part.name)) for part in parts if isinstance(part, MetricTerm)))
-
-
 def reads_judge(plan: Plan, metric: MetricPlan) -> bool:
     """Whether the value of a metric depends on a judge, directly or through other metrics."""
-    return bool(judge_calls(plan, metric))
+    return bool(judge_calls(each.term for each in _read_by(plan, metric)))
 
 
 def _rubric(plan: Plan, term: CallTerm) -> RubricPlan:
@@ -104,3 +102,42 @@ def _criterion(name: str, text: str, weight: Fraction = Fraction(1)) -> Criterio
     if isinstance(found, RubricProblem):
         return CriterionPlan(name=name, question=text, weight=weight)
     return CriterionPlan(name=name, question=found.question, levels=found.levels, weight=weight)
+
+
+# ---- right answers ----------------------------------------------------------------------------------
+
+
+def compared_outputs(plan: Plan) -> Mapping[str, str]:
+    """Return the outputs that a metric compares with right answers, each with the first such metric.
+
+    The data needs right answers for these only. A judge, a metric that reads the output alone, calls of tools, a reward
+    and a function of the user measure a rollout without.
+    """
+    found: dict[str, str] = {}
+    for metric in plan.metrics:
+        for call in calls(metric.term):
+            for output in _compared(plan, call):
+                found.setdefault(output, metric.name)
+    return found
+
+
+def _compared(plan: Plan, call: CallTerm) -> list[str]:
+    """Return the outputs that a call compares with right answers, itself or by a judge that reads them."""
+    if call.function == "judge":
+        judge = judge_of(plan, call)
+        return [judge.output] if judge.sees_gold else []
+    known = EXAMPLE_FUNCTIONS.get(call.function)
+    if known is None or not known.compares:
+        return []
+    return [argument.name for argument in call.arguments if isinstance(argument, FieldTerm)]
+
+
+def may_compare(metric: MetricPlan) -> bool:
+    """Whether code compares an output with right answers in a metric itself, or a function of the user may."""
+    called = {call.function for call in calls(metric.term)}
+    return any(name == "python" or (name in EXAMPLE_FUNCTIONS and EXAMPLE_FUNCTIONS[name].compares) for name in called)
+
+
+def calls_python(plan: Plan) -> bool:
+    """Whether a metric calls a function of the user, which is given the right answers that an example has."""
+    return any(call.function == "python" for metric in plan.metrics for call in calls(metric.term))

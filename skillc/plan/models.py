@@ -9,8 +9,6 @@ from pydantic import JsonValue
 
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
-from skillc.gates.functions import judge_roles
-from skillc.gates.terms import calls
 from skillc.language.checked import (
     Entity,
     Invocation,
@@ -24,6 +22,7 @@ from skillc.language.checked import (
     variable_of,
 )
 from skillc.language.commands import split_command
+from skillc.language.judges import judge_calls, judge_roles
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
 from skillc.plan.schema import (
     RULEBOOK,
@@ -130,9 +129,8 @@ def simulated_users(plan: Plan) -> Iterator[str]:
 
 def judges(plan: Plan) -> Iterator[str]:
     """The role of each judge of the metrics, once for each of its judgements of a rollout."""
-    for call in dict.fromkeys(each for metric in plan.metrics for each in calls(metric.term)):
-        if call.function == "judge":
-            yield from judge_roles(call)
+    for call in judge_calls(metric.term for metric in plan.metrics):
+        yield from judge_roles(call)
 
 
 OFFLINE_MODEL = f"{RULEBOOK}/v1"

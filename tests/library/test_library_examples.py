@@ -86,7 +86,7 @@ def test_a_rubric_reaches_the_judge_with_its_text_and_can_be_given_a_name(rubric
     declared = f"rubric own = {rubric.name}"
     direct = plan(f"metric m = judge(answer, {rubric.name}, model = referee)")
     named = plan(declared, "metric m = judge(answer, own, model = referee)")
-    (one,), (other,) = (judges_of(each, [each.metric("m")]) for each in (direct, named))
+    (one,), (other,) = (judges_of(each, each.metric("m")) for each in (direct, named))
     (criterion,) = one.rubric.criteria
     assert [level for level, _ in criterion.levels] == [5, 4, 3, 2, 1]
     assert one.rubric == other.rubric

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillc.language.rubrics import RubricText, read_rubric
+from skillc.language.judges import RubricText, read_rubric
 from skillc.metrics.judging.prompt import Case, case_code, judge_messages
 from skillc.metrics.judging.verdict import MalformedVerdict, Verdict, read_verdict
 from skillc.plan.schema import CriterionPlan, RubricPlan

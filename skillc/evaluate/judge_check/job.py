@@ -30,7 +30,7 @@ from skillc.metrics.judging.check.questions import has_free_text, variants_of
 from skillc.models.prices import price_table
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_skill
-from skillc.plan.judges import JudgePlan, judge_calls, judges_of, reads_judge
+from skillc.plan.judges import JudgePlan, judges_of, reads_judge
 from skillc.plan.schema import MetricPlan, ModelPlan, Plan
 from skillc.text import listed
 
@@ -190,8 +190,7 @@ def _chosen_judges(plan: Plan, name: str | None) -> tuple[tuple[JudgePlan, tuple
         near = suggest(name, known)
         hint = f"did you mean `{near}`?" if near else f"the program has {listed(known)}"
         raise SkillcError(f"no metric `{name}`", hint=hint)
-    wanted = None if name is None else judge_calls(plan, known[name])
-    judges = [judge for judge in judges_of(plan) if wanted is None or judge.term in wanted]
+    judges = judges_of(plan) if name is None else judges_of(plan, known[name])
     if not judges:
         what = "the program has no judge" if name is None else f"the metric `{name}` reads no judge"
         with_one = [metric.name for metric in plan.metrics if reads_judge(plan, metric)]

@@ -18,7 +18,7 @@ from skillc.evaluate.skills import SkillArm
 from skillc.gates.evaluate import decide
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, MetricTerm, calls
-from skillc.language.families import family_of
+from skillc.language.judges import family_of
 from skillc.metrics.judging.check.findings import JudgeFound, findings_of
 from skillc.metrics.judging.check.questions import (
     SWAPPED,
@@ -42,7 +42,7 @@ from skillc.optimize.host import Observer
 from skillc.optimize.loop.baseline import FlipCount
 from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Scored
-from skillc.plan.judges import JudgePlan, judge_calls
+from skillc.plan.judges import JudgePlan, judges_of
 from skillc.plan.schema import ModelPlan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
@@ -427,9 +427,9 @@ def _requires(job: JudgeCheckJob, meter: Meter, work: _Work) -> tuple[RequireRes
 
 def _reading(job: JudgeCheckJob) -> set[str]:
     """Return the metrics all of whose judges are checked."""
-    checked = {judge.term for judge, _ in job.judges}
-    needed = {metric.name: judge_calls(job.program, metric) for metric in job.program.metrics}
-    return {name for name, terms in needed.items() if terms and terms <= checked}
+    terms = {judge.term for judge, _ in job.judges}
+    needed = {metric.name: {judge.term for judge in judges_of(job.program, metric)} for metric in job.program.metrics}
+    return {name for name, each in needed.items() if each and each <= terms}
 
 
 def _flips(job: JudgeCheckJob, meter: Meter, work: _Work, metric: str) -> FlipCount:

@@ -1,19 +1,15 @@
-"""The text of a rubric: a question, or levels with what each of them means; and the checks of rubrics and judges."""
+"""Judges: the text of a rubric and its checks, the roles that a call of `judge` asks, and the families of models."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Label, Reporter
-from skillc.language.checked import Amount, Entity
+from skillc.gates.terms import CallTerm, ListTerm, Term, WordTerm, calls
+from skillc.language.checked import Entity, amount_of
 from skillc.language.types import add_error
-from skillc.text import listed
-
-if TYPE_CHECKING:
-    from skillc.language.expressions import Lowering
-    from skillc.syntax import nodes
 
 MALFORMED = "SK427"
 _LEVEL = re.compile(r"(?P<level>\d{1,4})(?:\s*[.:)=–—-]\s+|\s+)(?P<meaning>\S.*)")
@@ -51,8 +47,9 @@ def read_rubric(text: str) -> RubricText | RubricProblem:
         found = _LEVEL.fullmatch(line)
         if not line:
             continue
-        if _BARE_LEVEL.fullmatch(line):
-            return RubricProblem(f"level {_BARE_LEVEL.fullmatch(line)[1]} has no meaning", _HINT)  # type: ignore[index]
+        if bare := _BARE_LEVEL.fullmatch(line):
+            hint = "write `5  the customer need not write again`, one line for each level"
+            return RubricProblem(f"level {bare[1]} has no meaning", hint)
         if found is not None and not (levels and indent > levels[-1][2]):
             levels.append((int(found["level"]), [found["meaning"]], indent))
         elif not levels:
@@ -61,19 +58,16 @@ def read_rubric(text: str) -> RubricText | RubricProblem:
             levels[-1][1].append(line)
         else:
             shown = line if len(line) <= 40 else line[:40] + "…"
-            return RubricProblem(f"`{shown}` is between levels and begins with no number", _HINT_BETWEEN)
+            hint = "indent it to continue the level above, or move it before the first level"
+            return RubricProblem(f"`{shown}` is between levels and begins with no number", hint)
     return _checked(" ".join(before), [(level, " ".join(meaning)) for level, meaning, _ in levels])
 
 
-_HINT = "write `5  the customer need not write again`, one line for each level"
-_HINT_BETWEEN = "indent it to continue the level above, or move it before the first level"
-
-
 def _checked(question: str, levels: list[tuple[int, str]]) -> RubricText | RubricProblem:
+    if not levels and not question:
+        return RubricProblem("the text is empty", "ask a question, or write levels")
     if not levels:
-        return (
-            RubricText(question) if question else RubricProblem("the text is empty", "ask a question, or write levels")
-        )
+        return RubricText(question)
     if len(levels) == 1:
         hint = "write two or more; or a question, whose text begins with no number"
         return RubricProblem(f"level {levels[0][0]} is the only one", hint)
@@ -90,7 +84,7 @@ def _checked(question: str, levels: list[tuple[int, str]]) -> RubricText | Rubri
 def check_rubric(report: Reporter, rubric: Entity) -> None:
     """Check that a rubric is a text or criteria, and that each text is a question or levels in order."""
     name = rubric.name or ""
-    criteria = [child for child in rubric.children if child.kind == "criterion"]
+    criteria = rubric.children_of("criterion")
     if isinstance(rubric.value, str) and criteria:
         hint = "move the text into a criterion"
         add_error(report, MALFORMED, rubric, f"the rubric `{name}` has both a text and criteria", hint)
@@ -107,10 +101,11 @@ def check_rubric(report: Reporter, rubric: Entity) -> None:
             message = f"two criteria are named `{each.name}`"
             add_error(report, "SK203", each, message, "rename one of them", (label,))
         _check_text(report, each, f"the criterion `{each.name}`")
-        weight = each.settings.get("weight")
-        if weight is not None and isinstance(weight.value, Amount) and weight.value.value <= 0:
+        weight = amount_of(each.settings, "weight")
+        if weight is not None and weight <= 0:
             hint = "write a number above 0, or remove the criterion"
-            add_error(report, MALFORMED, weight, f"the criterion `{each.name}` has no weight", hint)
+            message = f"the criterion `{each.name}` has no weight"
+            add_error(report, MALFORMED, each.settings["weight"], message, hint)
 
 
 def _check_text(report: Reporter, entity: Entity, what: str) -> None:
@@ -126,26 +121,39 @@ def _check_text(report: Reporter, entity: Entity, what: str) -> None:
         add_error(report, MALFORMED, entity, f"{what}: {found.message}", found.hint)
 
 
-def check_judge(low: Lowering, node: nodes.Call, options: frozenset[str], roles: tuple[str, ...]) -> None:
-    """Check that a call of `judge` names one model or a panel of several.
+# ---- calls of judges --------------------------------------------------------------------------------
 
-    Args:
-        low: the expression.
-        node: the call.
-        options: names of the options that it has.
-        roles: the models of its panel, as far as they are known.
+
+def judge_calls(terms: Iterable[Term]) -> list[CallTerm]:
+    """The distinct calls of `judge` in some terms."""
+    return list(dict.fromkeys(call for term in terms for call in calls(term) if call.function == "judge"))
+
+
+def judge_roles(call: CallTerm) -> tuple[str, ...]:
+    """The roles that a call of `judge` asks: its model, or those of its panel."""
+    model, panel = call.option("model"), call.option("panel")
+    asked = panel.items if isinstance(panel, ListTerm) else (model,)
+    return tuple(each.word if isinstance(each, WordTerm) else getattr(each, "name", "judge") for each in asked)
+
+
+_FAMILIES = re.compile(
+    "gpt|claude|gemini|gemma|llama|qwen|mi[sx]tral|ministral|magistral|deepseek|grok|phi|command|kimi|glm|nova|olmo"
+    "|granite"
+)
+_ALIASES = {"mixtral": "mistral", "ministral": "mistral", "magistral": "mistral"}
+_REASONERS = re.compile(r"o\d(?:-|$)")
+_NO_MODELS = ("rulebook", "exec", "python")
+
+
+def family_of(model: str) -> str | None:
+    """Return `gpt` of `openai/gpt-5.5-mini`, whose answers its models prefer; else the name behind the provider.
+
+    None for what is no language model by its name: the rulebook, commands and functions of the user.
     """
-    scope = low.scope
-    if not {"model", "panel"} & options:
-        hint = "write `judge(output, rubric, model = role)`"
-        raise scope.fail("SK310", node.span, "`judge` needs `model = ...`", hint)
-    if {"model", "panel"} <= options:
-        raise scope.fail("SK310", node.span, "`judge` has both `model` and `panel`", "keep one of them")
-    if "panel" in options and not scope.generic:
-        twice = [role for role in dict.fromkeys(roles) if roles.count(role) > 1]
-        if twice:
-            hint = "name each model once: equal models give equal answers"
-            raise scope.fail("SK310", node.span, f"the panel names {listed(twice)} twice", hint)
-        if len(roles) < 2:
-            hint = "name two or more, three for a majority; or write `model = role`"
-            raise scope.fail("SK310", node.span, "a panel of one model is no panel", hint)
+    if model.partition("/")[0] in _NO_MODELS:
+        return None
+    name = model.rpartition("/")[2].lower()
+    if _REASONERS.match(name):
+        return "gpt"
+    found = _FAMILIES.search(name)
+    return _ALIASES.get(found[0], found[0]) if found else name
