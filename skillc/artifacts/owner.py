@@ -9,9 +9,9 @@ from pathlib import Path
 from skillc.artifact_paths import ArtifactPaths, is_script
 from skillc.errors import SkillcError
 from skillc.gates.terms import TextConstant, calls
+from skillc.plan.digest import digest_of_tests
 from skillc.plan.lock import Lock
 from skillc.plan.schema import Plan, artifact_name
-from skillc.plan.script_tests import digest_of_tests
 from skillc.user_code import code_digest
 
 _DIGEST = "sha256:"

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.document.skill import Document, digest
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan, SkillPlan
-
-_FILE = "SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ def company_of(plan: Plan, root: Path) -> Company:
 
 
 def _other(plan: Plan, other: SkillPlan, root: Path) -> Document:
-    compiled = root / "skills" / other.artifact / _FILE
+    compiled = ArtifactPaths.beside(root, other.artifact).skill
     if compiled.exists():
         return _read(compiled)
     return initial_document(plan.model_copy(update={"skill": other, "others": ()}))
@@ -75,9 +74,9 @@ def _beside(pattern: str, root: Path) -> Iterator[Document]:
     anchor = Path(base.anchor) if base.is_absolute() else root
     parts = base.relative_to(base.anchor) if base.is_absolute() else base
     found = sorted(anchor.glob(str(parts))) if str(parts) != "." else [anchor]
-    files = [folder / _FILE for folder in found if (folder / _FILE).is_file()]
+    files = [folder / SKILL_FILE for folder in found if (folder / SKILL_FILE).is_file()]
     if not files:
-        raise SkillcError(f"`{pattern}` names no folder with a `{_FILE}`", hint='write `beside = ["../skills/*"]`')
+        raise SkillcError(f"`{pattern}` names no folder with a `{SKILL_FILE}`", hint='write `beside = ["../skills/*"]`')
     for file in files:
         yield _read(file)
 

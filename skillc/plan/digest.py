@@ -1,16 +1,20 @@
-"""Digests of a plan, independent of layout, comments and irrelevant order."""
+"""Digests of a plan, independent of layout, comments and irrelevant order, and of the tests of its scripts."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
+from skillc.errors import SkillcError
 from skillc.json_values import digest, fields_of
 from skillc.language.loop import BUDGET
-from skillc.plan.schema import Plan
+from skillc.plan.schema import Plan, TestsPlan
+from skillc.skill_files import FILE_LIMIT, list_folder
 
 _ADDRESS = re.compile(r"\w+://\S*$")
 # Names of secret query parameters.
@@ -141,3 +145,43 @@ def _sent(model: dict[str, object]) -> dict[str, object]:
     if isinstance(serve, dict):
         kept["serve"] = {name: value for name, value in serve.items() if name not in SERVED_ALIKE}
     return {**kept, "parameters": {name: value for name, value in parameters.items() if name not in RETRIES}}
+
+
+# ---- tests of scripts -------------------------------------------------------------------------------
+
+
+def read_tests(plan: TestsPlan, root: Path) -> dict[str, bytes]:
+    """Return the files of some tests by their paths beside the program.
+
+    Raises:
+        SkillcError: they are missing, cannot be read or are too large.
+    """
+    place = root / plan.path
+    try:
+        if place.is_dir():
+            return {f"{plan.path}/{name}": file.read_bytes() for name, file in list_folder(place).items()}
+        if place.stat().st_size > FILE_LIMIT:
+            raise SkillcError(f"`{place}` is too large for a test")
+        return {plan.path: place.read_bytes()}
+    except OSError as problem:
+        raise SkillcError(
+            f"the tests `{plan.path}` cannot be read: {problem.strerror}", hint="write them, or change `tests`"
+        ) from None
+
+
+def digest_of_tests(plan: Plan, root: Path) -> str:
+    """Return the digest of the tests of a program's scripts; empty without any.
+
+    Raises:
+        SkillcError: as `read_tests`.
+    """
+    found = {each.name: read_tests(each.tests, root) for each in plan.skill.sections if each.tests is not None}
+    if not found:
+        return ""
+    return digest({name: digest_of_files(files) for name, files in found.items()})
+
+
+def digest_of_files(files: Mapping[str, bytes]) -> str:
+    """Return a digest of the paths and contents of files."""
+    lines = (f"{name}\0{hashlib.sha256(content).hexdigest()}\n" for name, content in sorted(files.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -34,12 +34,11 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.scripts import UNTESTED, TestedScripts
 from skillc.outcomes import Example
 from skillc.plan.company import company_of
-from skillc.plan.digest import DECISION_VERSION, run_parts
+from skillc.plan.digest import DECISION_VERSION, digest_of_tests, run_parts
 from skillc.plan.initial import initial_skill
 from skillc.plan.judges import judges_of
 from skillc.plan.models import TARGET, simulated_users
 from skillc.plan.schema import Plan
-from skillc.plan.script_tests import digest_of_tests
 from skillc.run.history import Decision, with_completion
 from skillc.run.stop import Stop
 from skillc.store import RunStore

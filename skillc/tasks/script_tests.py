@@ -17,8 +17,8 @@ from pathlib import Path
 from skillc.document.skill import Document, script_sections
 from skillc.errors import SkillcError
 from skillc.json_values import canonical, fields_of
+from skillc.plan.digest import digest_of_files, read_tests
 from skillc.plan.schema import Plan, SectionPlan, TestsPlan
-from skillc.plan.script_tests import digest_of_files, read_tests
 from skillc.processes.command import CommandResult, temporary_folder
 from skillc.redaction import NOTHING, Redactor
 from skillc.sandbox.policy import declared_sandbox

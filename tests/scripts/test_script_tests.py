@@ -9,8 +9,8 @@ from model_plans import plan_of
 
 from skillc.document.skill import Document, Section
 from skillc.errors import SkillcError
+from skillc.plan.digest import digest_of_tests
 from skillc.plan.schema import SectionPlan, TestsPlan
-from skillc.plan.script_tests import digest_of_tests
 from skillc.sandbox.run import problem_of
 from skillc.tasks import programs
 from skillc.tasks.programs import SandboxFailed
