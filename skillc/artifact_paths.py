@@ -20,6 +20,8 @@ from pathlib import Path
 
 OUTPUT = "skills"
 SKILL_FILE = "SKILL.md"
+NAME_CHARACTERS, ABOUT_CHARACTERS = 64, 1024
+"""What agents load of a skill's name and of its description."""
 SCRIPTS = "scripts/"
 """Where the scripts of a skill are in its folder."""
 ATTRIBUTES_FILE = ".gitattributes"

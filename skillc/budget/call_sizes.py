@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from skillc.artifact_paths import ABOUT_CHARACTERS
 from skillc.budget.judging import judged
 from skillc.budget.spend import CallSizes, CompanySize, Sizes, Spend, SpendBound, one_call
 from skillc.budget.steps import (
@@ -23,7 +24,7 @@ from skillc.budget.steps import (
     steps_per_epoch,
 )
 from skillc.document.offer import most_opened, offer_text
-from skillc.document.skill import ABOUT_CHARACTERS, Document, Mode, tokens
+from skillc.document.skill import Document, Mode, tokens
 from skillc.language.kinds import default_of
 from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, REACT_DEFAULTS, is_agent
 from skillc.plan.initial import initial_document, task_text

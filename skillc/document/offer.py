@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from skillc.document.skill import ABOUT_CHARACTERS, Document
+from skillc.artifact_paths import ABOUT_CHARACTERS
+from skillc.document.skill import Document
 
 LIST_CHARACTERS = 8_000
 """The characters of names and descriptions in a list, together."""

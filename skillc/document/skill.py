@@ -15,7 +15,6 @@ from skillc.tokens import count_tokens
 
 Mode = Literal["frozen", "trainable", "slow"]
 
-ABOUT_CHARACTERS = 1024
 _ID_DIGITS = 6
 
 

@@ -7,12 +7,12 @@ import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from skillc.artifact_paths import ABOUT_CHARACTERS, NAME_CHARACTERS
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
-from skillc.document.skill import ABOUT_CHARACTERS, Document, Section, for_target, section_title, split_rules, title_of
+from skillc.document.skill import Document, Section, for_target, section_title, split_rules, title_of
 from skillc.errors import SkillcError
 from skillc.text import free_name
 
-NAME_CHARACTERS = 64
 PREAMBLE = "preamble"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 

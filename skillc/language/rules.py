@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from skillc.artifact_paths import is_script
+from skillc.artifact_paths import ABOUT_CHARACTERS, NAME_CHARACTERS, is_script
 from skillc.diagnostics.diagnostic import LATER_VERSION, Label, Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
@@ -29,10 +29,8 @@ from skillc.language.statements import KindDeclaration
 from skillc.language.types import FileErrors, add_error
 from skillc.syntax.source import Span
 
-ABOUT_CHARACTERS = 1024
 LEAST_CUT = 20
 _CUTTABLE = frozenset({"text", "file"})
-NAME_CHARACTERS = 64
 
 
 def check_names(report: Reporter, module: Module) -> None:

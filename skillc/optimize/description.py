@@ -15,8 +15,9 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.artifact_paths import ABOUT_CHARACTERS
 from skillc.budget.steps import steps_of, steps_per_epoch
-from skillc.document.skill import ABOUT_CHARACTERS, Document, Rule, Section, new_id
+from skillc.document.skill import Document, Rule, Section, new_id
 from skillc.gates.evaluate import decide
 from skillc.gates.functions import CONDITIONAL
 from skillc.gates.intervals import Truth

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from skillc.artifact_paths import SKILL_FILE
+from skillc.artifact_paths import ABOUT_CHARACTERS, SKILL_FILE
 from skillc.diagnostics.suggest import suggest
 from skillc.document.folder import read_skill
 from skillc.document.markdown import lines_of, prose
-from skillc.document.skill import ABOUT_CHARACTERS, Section, document_of, section_title, title_of
+from skillc.document.skill import Section, document_of, section_title, title_of
 from skillc.document.skill_md import PREAMBLE, from_skill_md, other_lines, read_frontmatter
 from skillc.errors import SkillcError
 from skillc.fences import close_fence

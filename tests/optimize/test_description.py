@@ -6,8 +6,9 @@ from fractions import Fraction
 
 import pytest
 
+from skillc.artifact_paths import ABOUT_CHARACTERS
 from skillc.document.edits import Add, Delete, Replace, apply_edits
-from skillc.document.skill import ABOUT_CHARACTERS, document_of
+from skillc.document.skill import document_of
 from skillc.frontend import check_file, plan_file
 from skillc.optimize.description import (
     LEAVE_IT,
