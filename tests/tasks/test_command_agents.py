@@ -12,7 +12,7 @@ from skillc.errors import SkillcError
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, PermanentFailure
 from skillc.models.ledger import Spending
-from skillc.tasks.agents import settings
+from skillc.tasks.agents import agent
 from skillc.trajectories.trajectory import FileChange, Message, Observation, ToolCall
 
 REPORTING = """
@@ -113,7 +113,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_unmeasured_and_charged_its_reservation(tmp_path, fault, monkeypatch) -> None:
-    monkeypatch.setattr(settings, "_LIMITS", replace(settings._LIMITS, output=2**20))
+    monkeypatch.setattr(agent, "_DEFAULTS", replace(agent._DEFAULTS, output=2**20))
     code, detail = FAULTS[fault]
     done = run(command(tmp_path, code, "{report}", tokens=50), tmp_path)
     assert done.rollout.failure == "agent"

@@ -13,7 +13,7 @@ from played_agents import FAULTS, PLAYED, play, write_program
 
 from skillc.document.skill import document_of
 from skillc.errors import SkillcError
-from skillc.tasks.agents import settings
+from skillc.tasks.agents import agent
 from skillc.tasks.kind import Skill
 from skillc.trajectories.trajectory import FileChange, Message, Observation, ToolCall
 
@@ -68,7 +68,7 @@ def test_without_a_skill_or_where_it_is_not_opened_the_answer_is_wrong(tmp_path,
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("kind", PLAYED)
 def test_a_fault_of_an_agent_is_unmeasured(tmp_path, kind, fault, monkeypatch) -> None:
-    monkeypatch.setattr(settings, "_LIMITS", replace(settings._LIMITS, output=2**20))
+    monkeypatch.setattr(agent, "_DEFAULTS", replace(agent._DEFAULTS, output=2**20))
     monkeypatch.setenv("FAULT", fault)
     done = run(declared(tmp_path, kind, time=0.4 if fault == "hang" else 60), tmp_path, skill=SKILL)
     assert done.rollout.failure == "agent"

@@ -6,32 +6,38 @@ import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
+
+from pydantic import JsonValue
 
 from skillc.data.attachments import attachments, fill_workspace
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
 from skillc.language.commands import fill_placeholders, placeholders
+from skillc.language.loop import BudgetPlan
 from skillc.models.calls import well_formed
 from skillc.models.client import Outside
 from skillc.models.dspy_lm import current_scope
 from skillc.models.endpoint import NO_KEY
 from skillc.models.failures import scrub
+from skillc.models.ledger import NANO_PER_DOLLAR, Spending
+from skillc.models.prices import Price
+from skillc.models.roles import Role
 from skillc.outcomes import Example
-from skillc.plan.schema import Plan
+from skillc.plan.schema import AnswerPlan, Plan
 from skillc.processes.command import CommandResult, describe_status, temporary_folder
 from skillc.redaction import Redactor, Secret
 from skillc.sandbox.container import ENGINES
 from skillc.sandbox.hosts import loopback_ports
-from skillc.sandbox.policy import MAPPED
+from skillc.sandbox.policy import MAPPED, DeclaredSandbox, Limits, declared_sandbox
 from skillc.sandbox.run import choose
 from skillc.sandbox.run import run as run_in_sandbox
-from skillc.tasks.agents.installed import mounts_of, program_files, program_of, search_path
+from skillc.tasks.agents.installed import declared_reads, mounts_of, program_files, program_of, search_path
 from skillc.tasks.agents.report import Report, Unreadable
-from skillc.tasks.agents.settings import AgentSettings
 from skillc.tasks.agents.workspace import Workspace, digest_of
 from skillc.tasks.answers import question, read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill
@@ -43,6 +49,8 @@ _QUOTED = 300
 _FIRST_PORT = 1024
 # Bytes of one argument that Linux accepts.
 _LONGEST = 128 * 1024 - 1
+QUESTION = "{question}"
+_DEFAULTS = Limits(time=600, memory=4 * 10**9, processes=256, disk=10**9, output=64 * 2**20)
 KEY = "SKILLC_MODEL_KEY"
 """The variable in which an agent finds the key of its model."""
 
@@ -119,6 +127,65 @@ class Launch:
     stdin: bytes | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What a program declares of its agent; the table of kinds describes each setting.
+
+    Attributes:
+        tokens: the most of one rollout; None if it declares none.
+        cost: nano-dollars, as `tokens`.
+        environment: names of variables.
+    """
+
+    sandbox: DeclaredSandbox
+    prompt: str = QUESTION
+    files: str | None = None
+    tokens: int | None = None
+    cost: int | None = None
+    hosts: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    environment: tuple[str, ...] = ()
+    answer: AnswerPlan = field(default=AnswerPlan())
+
+    @classmethod
+    def of(cls, settings: Mapping[str, JsonValue]) -> AgentSettings:
+        """Read the settings of a plan's rollout."""
+        given: Mapping[str, Any] = settings
+        cost, answer = given.get("cost"), given.get("answer")
+        return cls(
+            sandbox=declared_sandbox(
+                given.get("sandbox"), replace(_DEFAULTS, time=float(given.get("time", _DEFAULTS.time)))
+            ),
+            prompt=given.get("prompt", QUESTION),
+            files=given.get("files"),
+            tokens=given.get("tokens"),
+            cost=None if cost is None else int(Fraction(str(cost)) * NANO_PER_DOLLAR),
+            hosts=tuple(given.get("hosts", ())),
+            reads=tuple(given.get("reads", ())),
+            environment=tuple(each["arguments"][0] for each in given.get("environment", ())),
+            answer=AnswerPlan.of(answer["function"], answer["arguments"][0])
+            if isinstance(answer, dict)
+            else AnswerPlan(),
+        )
+
+    def reservation(self, budget: BudgetPlan, price: Price | None) -> Spending:
+        """Return the most that one rollout may spend; without a declared maximum only the call itself.
+
+        Raises:
+            SkillcError: the budget caps tokens or cost, and no maximum is declared that it could reserve.
+        """
+        for cap, declared in (("tokens", self.tokens), ("cost", self.cost if self.tokens is None else self.tokens)):
+            if getattr(budget, cap) is not None and declared is None:
+                raise SkillcError(
+                    f"the budget caps {cap}, and no rollout of the agent has a declared maximum",
+                    hint="add `tokens = 200_000 tokens` to the settings of `rollout`: the most that one may use",
+                )
+        if self.tokens is None:
+            return Spending(1, 0, self.cost or 0)
+        dearest = max(price.most(self.tokens, 0), price.most(0, self.tokens)) if price is not None else 0
+        return Spending(1, self.tokens, dearest if self.cost is None else self.cost)
+
+
 class AgentRollout(RolloutKind):
     """Runs an agent's command line for each rollout, in a fresh workspace and home.
 
@@ -140,22 +207,20 @@ class AgentRollout(RolloutKind):
         self.settings = AgentSettings.of(site.settings)
         self.what = f"`rollout = {site.plan.task.rollout.kind}`"
         self.declared = self.settings.sandbox
-        role = site.client.roles[site.role]
+        role = self._role
         called = self.needs_address or role.endpoint.url is not None or role.endpoint.launch is not None
         self.sandbox = choose(self.declared.kind, self.declared.image, hosts=called or bool(self.settings.hosts))
         self.program = program_of(site.plan, site.root, os.environ)
         if self.sandbox == "unsafe":
             site.note(f"{self.what} runs without a sandbox: it can read and change all of your files")
         self._variables = self._declared_variables()
-        own = program_files(site.plan, self.program)
-        self._reads = [*own, *self.further_reads(), *map(self._beside, self.settings.reads)]
-        self._require(self._reads)
+        declared = declared_reads(self.settings.reads, site.root, self.what)
+        self._reads = [*program_files(site.plan, self.program), *self.further_reads(), *declared]
         self._most = self.settings.reservation(site.plan.budget, role.price)
         if self.needs_address and role.endpoint.launch is None:
             self._address(role.endpoint.url)
         self._require_ports(role.endpoint.url)
-        declared = role.plan.pacing.concurrency
-        self.slots = declared or min(16, max(2, os.cpu_count() or 1))
+        self.slots = role.plan.pacing.concurrency or min(16, max(2, os.cpu_count() or 1))
 
     @classmethod
     def source(cls, plan: Plan, root: Path) -> str:
@@ -179,21 +244,18 @@ class AgentRollout(RolloutKind):
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
         url, key = await self.site.client.address(self.site.role)
-        role = self.site.client.roles[self.site.role].plan
         model = AgentModel(
-            role.bare_name,
+            self._role.plan.bare_name,
             self._address(url) if self.needs_address else url or "",
             key if key is not None and key != NO_KEY else _NO_KEY,
-            _ANTHROPIC if role.provider == _ANTHROPIC else "openai",
+            self._protocol,
         )
-        stage = current_scope().stage
         fix = "raise `tokens` or `cost` in the settings of `rollout`"
-        outside = self.site.client.outside(self.site.role, stage, self._most, fix=fix)
+        outside = self.site.client.outside(self.site.role, current_scope().stage, self._most, fix=fix)
         async with outside as account, temporary_folder() as place:
             trajectory = await self._run_in(place, skill, example, model, account)
         usages = account.usages or ()
-        known = self.site.client.roles[self.site.role]
-        costs = [known.cost(usage) for usage in usages] if known.price is not None else [account.cost]
+        costs = [self._role.cost(usage) for usage in usages] if self._role.price is not None else [account.cost]
         return replace(
             trajectory,
             tokens=sum(usage.total for usage in usages),
@@ -284,7 +346,7 @@ class AgentRollout(RolloutKind):
             return None
         known = {**example.fields, **example.inputs, "id": example.id}
         written = fill_placeholders(self.settings.files, lambda name: as_text(known.get(name, "")))
-        path = self._beside(written)
+        path = self.site.root / Path(written).expanduser()
         if not path.resolve().is_relative_to(self.site.root.resolve()):
             raise SkillcError(f"{self.what}: `files` of example `{example.id}` is outside the program's folder")
         if not path.exists():
@@ -308,12 +370,19 @@ class AgentRollout(RolloutKind):
             **self._variables,
         }
 
+    @property
+    def _role(self) -> Role:
+        return self.site.client.roles[self.site.role]
+
+    @property
+    def _protocol(self) -> str:
+        return _ANTHROPIC if self._role.plan.provider == _ANTHROPIC else "openai"
+
     # ---- checked before the first rollout ----
 
     def _address(self, url: str | None) -> str:
-        role = self.site.client.roles[self.site.role].plan
-        protocol = _ANTHROPIC if role.provider == _ANTHROPIC else "openai"
-        found = url or (_ADDRESSES.get(role.provider) if protocol in self.protocols else None)
+        role = self._role.plan
+        found = url or (_ADDRESSES.get(role.provider) if self._protocol in self.protocols else None)
         if found is None:
             raise SkillcError(
                 f"{self.what} cannot call `{role.model}` (model `{role.role}`): it has no address that it knows",
@@ -337,14 +406,6 @@ class AgentRollout(RolloutKind):
                 f"{self.what}: no program in the sandbox `{self.sandbox}` can reach port {low[0]} of this machine",
                 hint=f"serve it at a port from {_FIRST_PORT:,}, or declare another sandbox",
             )
-
-    def _beside(self, path: str) -> Path:
-        return self.site.root / Path(path).expanduser()
-
-    def _require(self, paths: Sequence[Path]) -> None:
-        for path in paths:
-            if not path.exists():
-                raise SkillcError(f"{self.what}: `{path}` does not exist", hint="create it, or change `reads`")
 
 
 _LIMITS = {

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from skillc.document.skill import for_target
+from skillc.json_values import objects_in
 from skillc.models.calls import Usage
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import AgentRollout, Job, Launch, argument
-from skillc.tasks.agents.report import Report, json_lines, nano, text_of, usage_of
+from skillc.tasks.agents.report import Report, all_known, json_lines, nano, object_of, text_of, usage_of
 from skillc.tasks.kind import rollout_kind
 from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall
 
@@ -58,7 +59,7 @@ class ClaudeCode(AgentRollout):
                 steps += _steps(event)
             elif event.get("type") == "result":
                 end = event
-        usage, failure = _usage(end.get("usage")), None
+        failure = None
         if not end:
             failure = "it printed no result"
         elif end.get("is_error") or end.get("subtype") != "success":
@@ -67,7 +68,7 @@ class ClaudeCode(AgentRollout):
         return Report(
             reply=text_of(end.get("result")),
             steps=tuple(steps),
-            usages=None if usage is None else (usage,),
+            usages=all_known([_usage(object_of(end.get("usage")))]),
             cost=nano(end.get("total_cost_usd")),
             turns=turns if isinstance(turns, int) else 1,
             failure=failure,
@@ -75,25 +76,18 @@ class ClaudeCode(AgentRollout):
 
 
 def _steps(event: Mapping[str, Any]) -> Iterator[Step]:
-    message = event.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for part in content if isinstance(content, list) else ():
-        if not isinstance(part, dict):
-            continue
+    for part in objects_in(object_of(event.get("message")).get("content")):
         match part.get("type"):
             case "text" if event["type"] == "assistant":
                 yield Message(str(part.get("text", "")))
             case "tool_use":
-                given = part.get("input")
-                yield ToolCall(str(part.get("name")), given if isinstance(given, dict) else {})
+                yield ToolCall(str(part.get("name")), object_of(part.get("input")))
             case "tool_result":
                 yield Observation(text_of(part.get("content")), bool(part.get("is_error")))
 
 
-def _usage(reported: Any) -> Usage | None:
-    """The tokens of a session; its input excludes what was read from the cache and written to it."""
-    if not isinstance(reported, dict):
-        return None
+def _usage(reported: Mapping[str, Any]) -> Usage | None:
+    """Return the tokens of a session; its input excludes what was read from the cache and written to it."""
     sent = (reported.get("input_tokens") or 0) + (reported.get("cache_creation_input_tokens") or 0)
     cached = reported.get("cache_read_input_tokens")
     return usage_of(sent, reported.get("output_tokens"), cached=cached, apart=True)

@@ -6,9 +6,19 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from skillc.models.calls import Usage
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch
-from skillc.tasks.agents.report import Report, json_lines, last_message, text_of, tool_use, usage_of
+from skillc.tasks.agents.report import (
+    Report,
+    all_known,
+    json_lines,
+    last_message,
+    object_of,
+    text_of,
+    tool_use,
+    usage_of,
+)
 from skillc.tasks.kind import rollout_kind
 from skillc.trajectories.trajectory import Message, Step, ToolCall
 
@@ -43,14 +53,13 @@ class Codex(AgentRollout):
                     steps += _steps(event["item"])
                 case "turn.completed":
                     finished, failure = True, None
-                    usages.append(_usage(event.get("usage")))
+                    usages.append(_usage(object_of(event.get("usage"))))
                 case "turn.failed" | "error":
                     failure = _message(event)
-        known = tuple(usage for usage in usages if usage is not None)
         return Report(
             reply=last_message(steps),
             steps=tuple(steps),
-            usages=known if known and len(known) == len(usages) else None,
+            usages=all_known(usages),
             turns=1 + sum(isinstance(step, ToolCall) for step in steps),
             failure=failure if failure or finished else "it did not finish its turn",
         )
@@ -96,10 +105,8 @@ def _steps(item: Mapping[str, Any]) -> Iterator[Step]:
             yield ToolCall("web_search", {"query": item.get("query")})
 
 
-def _usage(reported: Any) -> Any:
-    """The tokens of a turn; its input includes the cached tokens."""
-    if not isinstance(reported, dict):
-        return None
+def _usage(reported: Mapping[str, Any]) -> Usage | None:
+    """Return the tokens of a turn; its input includes the cached tokens."""
     return usage_of(
         reported.get("input_tokens"),
         reported.get("output_tokens"),
@@ -110,4 +117,4 @@ def _usage(reported: Any) -> Any:
 
 def _message(event: Mapping[str, Any]) -> str:
     error = event.get("error")
-    return str((error.get("message") if isinstance(error, dict) else event.get("message")) or "it failed")
+    return str((error if isinstance(error, dict) else event).get("message") or "it failed")

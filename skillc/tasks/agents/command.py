@@ -14,7 +14,7 @@ from skillc.plan.schema import Plan
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch, argument
 from skillc.tasks.agents.installed import words_of
-from skillc.tasks.agents.report import Report, Unreadable, nano, usage_of
+from skillc.tasks.agents.report import Report, Unreadable, all_known, nano, object_of, usage_of
 from skillc.tasks.agents.workspace import digest_of
 from skillc.tasks.kind import rollout_kind
 from skillc.trajectories.trajectory import Trajectory
@@ -67,10 +67,9 @@ class CommandAgent(AgentRollout):
     def report(self, result: CommandResult, job: Job) -> Report:
         """As `AgentRollout.report`."""
         given = _written(job.workspace.home / REPORT)
-        usage = given.get("usage") if isinstance(given.get("usage"), dict) else {}
-        assert isinstance(usage, dict)
+        usage = object_of(given.get("usage"))
         counts = usage_of(usage.get("input"), usage.get("output"), cached=usage.get("cached"))
-        error = given.get("error")
+        error, turns = given.get("error"), given.get("turns")
         reply = ""
         if not error and not result.status:
             try:
@@ -80,9 +79,9 @@ class CommandAgent(AgentRollout):
         return Report(
             reply=reply,
             steps=_steps(given.get("steps")),
-            usages=None if counts is None else (counts,),
+            usages=all_known([counts]),
             cost=nano(given.get("cost")),
-            turns=turns if isinstance(turns := given.get("turns"), int) else 1,
+            turns=turns if isinstance(turns, int) else 1,
             failure=str(error) if error else None,
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 from skillc.models.calls import Usage
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch, argument
-from skillc.tasks.agents.report import Report, Unreadable, last_message, nano, tool_use, usage_of
+from skillc.tasks.agents.report import Report, Unreadable, all_known, last_message, nano, tool_use, usage_of
 from skillc.tasks.kind import rollout_kind
 from skillc.trajectories.trajectory import Message, Step
 
@@ -54,11 +54,10 @@ class Hermes(AgentRollout):
         steps = list(_steps(messages))
         finished = bool(messages) and messages[-1].get("role") == "assistant" and not messages[-1].get("tool_calls")
         printed = " ".join(result.stdout.decode(errors="replace").split())
-        usage = _usage(session)
         return Report(
             reply=last_message(steps),
             steps=tuple(steps),
-            usages=None if usage is None else (usage,),
+            usages=all_known([_usage(session)]),
             cost=nano(session.get("actual_cost_usd")),
             turns=max(1, int(session.get("api_call_count") or 0)),
             failure=None if finished else printed[-300:] or "it did not finish",

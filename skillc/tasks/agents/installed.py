@@ -49,8 +49,11 @@ def program_of(plan: Plan, root: Path, environ: Mapping[str, str]) -> str:
     else:
         program = find_program(filled, root, environ, what)
     if version is not None:
-        own = program_files(plan, program)
-        printed = _version_inside(program, sandbox, own) if sandbox.kind in ENGINES else _version_here(program, what)
+        if sandbox.kind in ENGINES:
+            done = _in_container([program, "--version"], sandbox, program_files(plan, program))
+            printed = done.stdout + done.stderr
+        else:
+            printed = _version_here(program, what)
         _check_version(program, printed, str(version), what)
     return program
 
@@ -85,11 +88,6 @@ def _require_in_image(name: str, sandbox: DeclaredSandbox, what: str) -> None:
             f"{what}: the image `{sandbox.image}` has no program `{name}`",
             hint='install it in the image, or set its path there: `executable = "/path/to/it"`',
         )
-
-
-def _version_inside(program: str, sandbox: DeclaredSandbox, own: Iterable[Path]) -> str:
-    done = _in_container([program, "--version"], sandbox, own)
-    return done.stdout + done.stderr
 
 
 def _in_container(
@@ -200,19 +198,14 @@ def _installation(program: Path) -> list[Path]:
     """The folder that a program was installed into, by npm or as a virtual environment of Python; else its file."""
     for parent in program.parents:
         if (parent / "pyvenv.cfg").is_file():
-            return [parent, *_base_of(parent)]
+            # With the Python that the environment belongs to, unless it is the system's.
+            interpreter = (parent / "bin" / "python").resolve()
+            return [parent] if _is_system(interpreter) else [parent, interpreter.parent.parent]
     modules = [parent for parent in program.parents if parent.name == "node_modules"]
     if modules:
         # A prefix has its programs in `bin`, beside `lib/node_modules`.
         return [modules[-1]]
     return [program]
-
-
-def _base_of(environment: Path) -> list[Path]:
-    """The installation of Python that a virtual environment belongs to, unless it is the system's."""
-    interpreter = (environment / "bin" / "python").resolve()
-    prefix = interpreter.parent.parent
-    return [] if _is_system(interpreter) else [prefix]
 
 
 def _is_system(path: Path) -> bool:

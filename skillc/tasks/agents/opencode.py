@@ -9,7 +9,17 @@ from typing import Any, ClassVar
 from skillc.models.calls import Usage
 from skillc.processes.command import CommandResult
 from skillc.tasks.agents.agent import KEY, AgentRollout, Job, Launch
-from skillc.tasks.agents.report import Report, json_lines, last_message, nano, text_of, tool_use, usage_of
+from skillc.tasks.agents.report import (
+    Report,
+    all_known,
+    json_lines,
+    last_message,
+    nano,
+    object_of,
+    text_of,
+    tool_use,
+    usage_of,
+)
 from skillc.tasks.kind import rollout_kind
 from skillc.trajectories.trajectory import Message, Step
 
@@ -46,26 +56,24 @@ class OpenCode(AgentRollout):
         usages: list[Usage | None] = []
         failure, ended, cost = None, "", 0.0
         for event in json_lines(result.stdout):
-            part = event.get("part")
-            part = part if isinstance(part, dict) else {}
+            part = object_of(event.get("part"))
             match event.get("type"):
                 case "text":
                     steps.append(Message(str(part.get("text", ""))))
                 case "tool_use":
                     steps += _tool_use(part)
                 case "step_finish":
-                    usages.append(_usage(part.get("tokens")))
+                    usages.append(_usage(object_of(part.get("tokens"))))
                     cost += float(part.get("cost") or 0)
                     ended, failure = str(part.get("reason")), None
                 case "error":
                     failure = _message(event.get("error"))
-        known = tuple(usage for usage in usages if usage is not None)
         if failure is None and ended in ("", "tool-calls", "error"):
             failure = "it did not finish"
         return Report(
             reply=last_message(steps),
             steps=tuple(steps),
-            usages=known if known and len(known) == len(usages) else None,
+            usages=all_known(usages),
             cost=nano(cost),
             turns=max(1, len(usages)),
             failure=failure,
@@ -95,21 +103,14 @@ def _configuration(job: Job, instructions: list[str], max_reply: int) -> Mapping
 
 
 def _tool_use(part: Mapping[str, Any]) -> tuple[Step, ...]:
-    state = part.get("state")
-    state = state if isinstance(state, dict) else {}
-    failed = state.get("status") == "error"
-    metadata = state.get("metadata")
-    if isinstance(metadata, dict) and metadata.get("exit") not in (0, None):
-        failed = True
+    state = object_of(part.get("state"))
+    failed = state.get("status") == "error" or object_of(state.get("metadata")).get("exit") not in (0, None)
     return tool_use(part.get("tool"), state.get("input"), text_of(state.get("error") or state.get("output")), failed)
 
 
-def _usage(tokens: Any) -> Usage | None:
-    """The tokens of a step; its input excludes the cached tokens, its output the reasoning."""
-    if not isinstance(tokens, dict):
-        return None
-    cache = tokens.get("cache")
-    cache = cache if isinstance(cache, dict) else {}
+def _usage(tokens: Mapping[str, Any]) -> Usage | None:
+    """Return the tokens of a step; its input excludes the cached tokens, its output the reasoning."""
+    cache = object_of(tokens.get("cache"))
     thought = tokens.get("reasoning") or 0
     sent = (tokens.get("input") or 0) + (cache.get("write") or 0)
     received = (tokens.get("output") or 0) + thought
@@ -118,8 +119,5 @@ def _usage(tokens: Any) -> Usage | None:
 
 def _message(error: Any) -> str:
     if isinstance(error, dict):
-        data = error.get("data")
-        return str(
-            (data.get("message") if isinstance(data, dict) else None) or error.get("message") or error.get("name")
-        )
+        return str(object_of(error.get("data")).get("message") or error.get("message") or error.get("name"))
     return str(error or "it failed")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,17 @@ def usage_of(
     return Usage(sent + known if apart else sent, known, received, thought)
 
 
+def all_known(usages: Sequence[Usage | None]) -> tuple[Usage, ...] | None:
+    """Return the usages of a rollout; None if there is none, or one is unknown."""
+    known = tuple(usage for usage in usages if usage is not None)
+    return known if known and len(known) == len(usages) else None
+
+
+def object_of(value: object) -> Mapping[str, Any]:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
 def nano(dollars: object) -> int | None:
     """Return reported dollars in nano-dollars; None if it is no number."""
     return round(dollars * NANO_PER_DOLLAR) if isinstance(dollars, int | float) else None
@@ -82,9 +93,7 @@ def last_message(steps: Iterable[Step]) -> str:
 
 def tool_use(tool: object, arguments: object, result: object, failed: bool) -> tuple[ToolCall, Observation]:
     """Return a call of a tool with its result."""
-    given: JsonObject = arguments if isinstance(arguments, dict) else {}
-    if isinstance(arguments, str):
-        given = {"input": arguments}
+    given: JsonObject = {"input": arguments} if isinstance(arguments, str) else object_of(arguments)
     return ToolCall(str(tool), given), Observation(text_of(result), failed)
 
 
