@@ -15,20 +15,23 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str], *, mode: 
     Args:
         path: the file; a link is replaced by a file.
         content: the whole content; a long text may come in pieces. Line ends stay as they are.
-        mode: the file's permissions; by default those of any new file.
+        mode: the file's permissions at any time; by default those of any new file.
 
     Raises:
         OSError: it cannot be written; the old file is unchanged.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
+        if mode is not None:
+            # The content may be private, so nobody else may have the file open when it is written.
+            beside.touch(0o600)
         with beside.open("wb") as file:
+            if mode is not None:
+                beside.chmod(mode)
             pieces = [content] if isinstance(content, str | bytes) else content
             file.writelines(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
             file.flush()
             os.fsync(file.fileno())
-        if mode is not None:
-            beside.chmod(mode)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

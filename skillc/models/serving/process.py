@@ -167,23 +167,16 @@ def new_log(home: Path, name: str) -> tuple[Path, IO[bytes]]:
             number += 1
     fcntl.flock(descriptor, fcntl.LOCK_SH)
     for _, old in logs[:-_LOGS_KEPT]:
-        _remove_unused(old)
+        # Not if a server still writes to it, or another process removed it.
+        with contextlib.suppress(OSError), old.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            old.unlink()
     return path, os.fdopen(descriptor, "wb")
 
 
 def _number(path: Path) -> int | None:
     digits = path.stem.rpartition(".")[2]
     return int(digits) if digits.isdecimal() else None
-
-
-def _remove_unused(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.unlink()
-    except OSError:
-        # A server writes to it, or another process removed it.
-        return
 
 
 def tail(path: Path, hide: Redactor) -> str:

@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from skillc.files import write_atomically
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving.probe import Address, PrefixCache, classify_server, is_shared, port_of
 from skillc.models.serving.process import ProcessIdentity, stop_process
@@ -57,14 +58,8 @@ class ServerRecord(BaseModel):
 def publish(path: Path, record: ServerRecord) -> None:
     """Write a record; raise `OSError` if that fails."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        # No moment at which another user could read the key.
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(record.model_dump_json(indent=1))
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    # No other user may read the key.
+    write_atomically(path, record.model_dump_json(indent=1), mode=0o600)
 
 
 def withdraw(path: Path, server: ProcessIdentity) -> None:
@@ -148,10 +143,10 @@ class Watcher(Protocol):
     """Receives a server's reports, from any thread."""
 
     def note(self, message: str) -> None:
-        """A message for the user."""
+        """Show a message to the user."""
 
     def waiting(self, text: str | None) -> None:
-        """What the server waits for now; None at the end of the wait."""
+        """Show what the server waits for now; None ends the wait."""
 
 
 class NullWatcher:
