@@ -106,13 +106,11 @@ def prune(
             "`--all` can't be used with other conditions" if everything else "no condition is given",
             hint="choose by `--older-than 30d`, `--model NAME` and `--endpoint ID`, or remove everything with `--all`",
         )
-    wanted = cache_folder.EntryFilter(
-        before=None if older_than is None else time.time() - older_than,
-        model=model,
-        endpoint=normalised(endpoint, "`--endpoint`") if endpoint is not None and "://" in endpoint else endpoint,
-    )
+    older = None if older_than is None else time.time() - older_than
+    if endpoint is not None and "://" in endpoint:
+        endpoint = normalised(endpoint, "`--endpoint`")
     found = cache_folder.find_folder(folder)
-    pruned = cache_folder.prune(found, wanted, dry=dry_run)
+    pruned = cache_folder.prune(found, older=older, model=model, endpoint=endpoint, dry=dry_run)
     if as_json:
         _print_json(
             folder=str(found), dry_run=dry_run, entries=pruned.entries, bytes=pruned.size, freed_bytes=pruned.freed

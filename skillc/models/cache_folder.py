@@ -9,7 +9,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -79,23 +79,6 @@ class Transfer:
     left_out: int
 
 
-@dataclass(frozen=True, slots=True)
-class EntryFilter:
-    """A filter of entries; all given conditions have to hold. `before` in seconds since the epoch."""
-
-    before: float | None = None
-    model: str | None = None
-    endpoint: str | None = None
-
-    def __call__(self, entry: Entry) -> bool:
-        """Whether an entry passes the filter."""
-        return (
-            (self.before is None or entry.label.stored < self.before)
-            and (self.model is None or entry.label.model == self.model)
-            and (self.endpoint is None or entry.label.endpoint == self.endpoint)
-        )
-
-
 def find_folder(path: Path, *, new: bool = False) -> Path:
     """Find the cache folder of a path: itself, or the one beside a program, in a program's folder or in `.skillc`.
 
@@ -146,9 +129,25 @@ def groups(found: Iterable[Entry]) -> list[EntryGroup]:
     return sorted(by_model.values(), key=lambda group: (-group.size, str((group.endpoint, group.model))))
 
 
-def prune(folder: Path, wanted: Callable[[Entry], bool], *, dry: bool = False) -> Pruned:
-    """Remove the wanted entries and free their disk space."""
-    chosen = [(entry.key, entry.size) for entry in entries(folder) if wanted(entry)]
+def prune(
+    folder: Path,
+    *,
+    older: float | None = None,
+    model: str | None = None,
+    endpoint: str | None = None,
+    dry: bool = False,
+) -> Pruned:
+    """Remove the entries for which all given conditions hold, and free their disk space; with `dry` only count them.
+
+    `older` entries are those stored before that time, in seconds since the epoch.
+    """
+    chosen = [
+        (entry.key, entry.size)
+        for entry in entries(folder)
+        if (older is None or entry.label.stored < older)
+        and (model is None or entry.label.model == model)
+        and (endpoint is None or entry.label.endpoint == endpoint)
+    ]
     size = sum(each for _, each in chosen)
     if dry or not chosen:
         return Pruned(len(chosen), size)

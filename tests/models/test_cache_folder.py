@@ -16,7 +16,7 @@ from thorough import example_count
 from skillc.errors import SkillcError
 from skillc.models import cache_folder, concurrency
 from skillc.models.cache import ReplyCache, ReplyLabel, read_label, whole_reply
-from skillc.models.cache_folder import EntryFilter, disk_used, entries, find_folder, groups, prune
+from skillc.models.cache_folder import disk_used, entries, find_folder, groups, prune
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 from skillc.text import in_bytes
@@ -78,24 +78,24 @@ def test_entries_say_what_they_are_and_hold_no_key(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "left"),
     [
-        (EntryFilter(), 0),
-        (EntryFilter(before=1011), 50),
-        (EntryFilter(model="openai/gpt-4o-mini"), 10),
-        (EntryFilter(endpoint=THERE), 30),
-        (EntryFilter(endpoint=THERE, model="openai/gpt-4.1"), 50),
-        (EntryFilter(endpoint=HERE, model="openai/gpt-4.1"), 60),
-        (EntryFilter(before=1041, endpoint=THERE), 50),
+        ({}, 0),
+        ({"older": 1011}, 50),
+        ({"model": "openai/gpt-4o-mini"}, 10),
+        ({"endpoint": THERE}, 30),
+        ({"endpoint": THERE, "model": "openai/gpt-4.1"}, 50),
+        ({"endpoint": HERE, "model": "openai/gpt-4.1"}, 60),
+        ({"older": 1041, "endpoint": THERE}, 50),
     ],
 )
-def test_pruning_takes_what_is_wanted_says_so_and_frees_the_disk(folder: Path, wanted: EntryFilter, left: int) -> None:
+def test_pruning_removes_what_is_wanted_and_frees_the_disk(folder: Path, wanted: dict[str, Any], left: int) -> None:
     before = disk_used(folder)
-    dry = prune(folder, wanted, dry=True)
+    dry = prune(folder, **wanted, dry=True)
     assert (dry.entries, dry.freed) == (60 - left, 0)
     assert len(list(entries(folder))) == 60
-    done = prune(folder, wanted)
+    done = prune(folder, **wanted)
     assert (done.entries, done.size) == (dry.entries, dry.size)
     assert len(list(entries(folder))) == left
-    assert not any(wanted(entry) for entry in entries(folder))
+    assert prune(folder, **wanted, dry=True).entries == 0
     assert before - disk_used(folder) == done.freed
     assert done.freed >= 0.7 * done.size
     with closing(sqlite3.connect(folder / "cache.db")) as base, base:
@@ -110,7 +110,7 @@ def test_pruning_beside_a_client_that_is_at_work(folder: Path) -> None:
         with client_of(folder, transport) as client:
             assert (await client.complete(ask(0))).cached
             asking = asyncio.gather(*[client.complete(ask(i)) for i in range(100, 160)])
-            done = await asyncio.to_thread(prune, folder, EntryFilter(before=2000))
+            done = await asyncio.to_thread(prune, folder, older=2000)
             assert done.entries == 60
             await asking
             assert len(transport.sent) == 60
@@ -125,7 +125,7 @@ def test_an_entry_of_an_older_version_says_how_its_model_names_itself(folder: Pa
     with closing(sqlite3.connect(folder / "cache.db")) as base, base:
         base.execute("UPDATE Cache SET tag = NULL")
     assert [(g.endpoint, g.model, g.entries, g.newest) for g in groups(entries(folder))] == [(None, "m", 60, 0)]
-    assert prune(folder, EntryFilter(model="m")).entries == 60
+    assert prune(folder, model="m").entries == 60
 
 
 def test_long_texts_of_an_older_version_lie_in_files_which_go_too(folder: Path, tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_long_texts_of_an_older_version_lie_in_files_which_go_too(folder: Path, 
     moved = cache_folder.export_replies(folder, tmp_path / "all.jsonl")
     assert (moved.entries, moved.left_out) == (59, 1)
     assert json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])["reply"]["text"] == "y" * 50_000
-    assert prune(folder, EntryFilter()).entries == 60
+    assert prune(folder).entries == 60
     assert not (folder / "ab" / "long.val").exists()
     assert outside.exists()
 
@@ -210,7 +210,7 @@ def test_a_database_that_is_damaged_is_a_message(tmp_path: Path) -> None:
 def test_the_empty_cache(tmp_path: Path) -> None:
     ReplyCache(tmp_path).close()
     assert groups(entries(tmp_path)) == []
-    assert prune(tmp_path, EntryFilter()).entries == 0
+    assert prune(tmp_path).entries == 0
 
 
 @pytest.mark.parametrize(
