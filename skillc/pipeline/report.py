@@ -83,7 +83,7 @@ def _parts_json(tables: tuple[dict[str, ArmScore], dict[str, ArmScore]]) -> Json
 
 def compile_table(compiled: Compiled, goal: str) -> RenderableType:
     """Return the report of a compile for a terminal."""
-    tested, gain = compiled.tested, compiled.tested.over_none
+    tested = compiled.tested
     rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     rows.add_column(goal)
     rows.add_column("validation (selected on)", justify="right")
@@ -104,22 +104,18 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         rows,
         Text(),
         _verdict(tested.verdict, _unbeaten(compiled)),
-        *(
-            []
-            if gain is None
-            else [Text(f"compared  {points(gain)} points against no skill on test (not part of the verdict)")]
-        ),
-        *_opened(compiled),
-        *_noise(compiled),
+        *map(Text, [*_compared(compiled), *_noise(compiled)]),
         *judging_lines(compiled.items),
         *_gains(compiled),
-        _facts(compiled),
+        Text("\n".join(_facts(compiled))),
     )
 
 
-def _opened(compiled: Compiled) -> list[Text]:
-    """Return what text and description are worth, and where the target opened the skill, on the test split."""
-    tested, lines = compiled.tested, []
+def _compared(compiled: Compiled) -> list[str]:
+    """Return what skill, text and description are worth, and where the target opened the skill, on the test split."""
+    tested, lines = compiled.tested, list[str]()
+    if tested.over_none is not None:
+        lines.append(f"compared  {points(tested.over_none)} points against no skill on test (not part of the verdict)")
     none, offered = tested.test["none"].mean, tested.test["best"].mean
     always = tested.always_read[1].mean if tested.always_read is not None else None
     if none is not None and offered is not None and always is not None:
@@ -134,21 +130,21 @@ def _opened(compiled: Compiled) -> list[Text]:
         elif score.wanted or score.others:
             missing = "no near miss" if score.wanted else "no example of the skill"
             lines.append(f"opened    unverified: test has {missing}")
-    return [Text(line) for line in lines]
+    return lines
 
 
-def _noise(compiled: Compiled) -> list[Text]:
+def _noise(compiled: Compiled) -> list[str]:
     """Return what chance alone does to the initial skill on validation."""
     found, goal = compiled.tested.null_arm, compiled.trained.engine.plan.goal
     if found is None:
         return []
     again = f"measured again, {found.changed} of {found.examples} validation examples score differently"
     if not found.changed:
-        return [Text(f"noise     {again}")]
+        return [f"noise     {again}"]
     lines = [f"noise     {again}; a gain below {amount(found.margin, goal)} is within it"]
     if found.gates is not None:
         lines.append(f"          the gates accept the initial skill against itself in {percent(found.gates.chance)}")
-    return [Text(line) for line in lines]
+    return lines
 
 
 def _gains(compiled: Compiled) -> list[RenderableType]:
@@ -269,15 +265,14 @@ def _verdict(verdict: Verdict, unbeaten: str) -> Text:
     return line
 
 
-def _facts(compiled: Compiled) -> Text:
-    stopped, ahead = compiled.trained.stopped, compiled.trained.engine.ahead
-    engine = compiled.trained.engine
+def _facts(compiled: Compiled) -> list[str]:
+    stopped, engine = compiled.trained.stopped, compiled.trained.engine
     lines = [*spent_lines(compiled.spent), *judge_lines(engine.plan, compiled.spent, engine.rollouts.judged())]
     if book_total(compiled.spent, "paid").get("calls") != book_total(compiled.spent, "charged").get("calls"):
         lines.append(f"paid      {spent_line(compiled.spent, 'paid')} over all sessions; the rest came from the cache")
     lines += [f"served    {served.line}" for served in compiled.served]
-    if ahead.sent:
-        lines.append(f"ahead     prefetched {ahead.sent:,} rollouts, {ahead.wasted:,} wasted")
+    if engine.ahead.sent:
+        lines.append(f"ahead     prefetched {engine.ahead.sent:,} rollouts, {engine.ahead.wasted:,} wasted")
     on = ""
     if compiled.interrupted or stopped == "time":
         on = "; the same command resumes"
@@ -295,7 +290,7 @@ def _facts(compiled: Compiled) -> Text:
     if compiled.kept:
         names = joined([str(path) for path in compiled.kept])
         lines.append(f"kept      {names}: edited during the compile, so the new skill is in another folder")
-    return Text("\n".join(lines))
+    return lines
 
 
 def spent_line(spent: dict[str, JsonValue], book: str = "charged") -> str:

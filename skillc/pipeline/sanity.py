@@ -111,6 +111,12 @@ class _CountingOptimizer(Optimizer):
         return reply
 
 
+def plan_for_sanity(planned: Planned, estimated: Estimated) -> Planned:
+    """Return the program with the plan of its sanity check."""
+    count = min(EXAMPLES, len(estimated.dataset.train))
+    return replace(planned, plan=sanity_plan(planned.plan, count))
+
+
 def sanity_plan(plan: Plan, examples: int) -> Plan:
     """Return the plan of a sanity check: two steps on one batch, few calls, no mechanism that spans steps.
 
@@ -176,7 +182,22 @@ def check_sanity(
     trained = asyncio.run(_train(engine, session, initial))
     if client.lost is not None:
         raise client.lost
-    return _found(trained, tap, session.watch, client.ledger.snapshot())
+    state, goal = trained.state, plan.goal.name
+    funnel = _funnel(trained, tap, session.watch.decisions)
+    broken, message, hint = _diagnosis(trained, funnel, tap, session.watch)
+    return SanityResult(
+        examples=len(trained.engine.dataset.validation),
+        funnel=funnel,
+        broken=broken,
+        message=message,
+        hint=hint,
+        before=mean_score(trained.engine, state.initial, goal),
+        after=mean_score(trained.engine, state.best, goal),
+        skill=state.best,
+        changed=digest(state.best) != digest(state.initial),
+        stopped=trained.stopped,
+        spent=client.ledger.snapshot(),
+    )
 
 
 async def _train(engine: Engine, session: Session, initial: Document) -> TrainResult:
@@ -187,28 +208,6 @@ async def _train(engine: Engine, session: Session, initial: Document) -> TrainRe
     except asyncio.CancelledError:
         message = f"stopped ({stop_reason(engine.observer)}) before the initial skill was measured"
         raise SkillcError(message, hint="run the same command to start anew") from None
-
-
-def _found(
-    trained: TrainResult, tap: _CountingOptimizer, watch: RunObserver, spent: dict[str, JsonValue]
-) -> SanityResult:
-    engine, state = trained.engine, trained.state
-    funnel = _funnel(trained, tap, watch.decisions)
-    broken, message, hint = _diagnosis(trained, funnel, tap, watch)
-    goal = engine.plan.goal.name
-    return SanityResult(
-        examples=len(engine.dataset.validation),
-        funnel=funnel,
-        broken=broken,
-        message=message,
-        hint=hint,
-        before=mean_score(engine, state.initial, goal),
-        after=mean_score(engine, state.best, goal),
-        skill=state.best,
-        changed=digest(state.best) != digest(state.initial),
-        stopped=trained.stopped,
-        spent=spent,
-    )
 
 
 def _funnel(trained: TrainResult, tap: _CountingOptimizer, decisions: Sequence[Mapping[str, JsonValue]]) -> Funnel:
@@ -294,9 +293,3 @@ def _at_the_gates(
     else:
         hint = "check that the edits match the feedback; `--json` prints the stages"
     return "gate", message + stopped, hint
-
-
-def plan_for_sanity(planned: Planned, estimated: Estimated) -> Planned:
-    """Return the program with the plan of its sanity check."""
-    count = min(EXAMPLES, len(estimated.dataset.train))
-    return replace(planned, plan=sanity_plan(planned.plan, count))
