@@ -366,7 +366,7 @@ def _identity(path: Path) -> tuple[int, int] | str:
 
 
 def _reset_after_fork() -> None:
-    """Locks are not inherited, and a guard that another thread held would never be released."""
+    """Forget all claims: locks are not inherited, and a guard that another thread held would never be released."""
     global _GUARD
     _GUARD = threading.Lock()
     for file in _FILES.values():

@@ -232,7 +232,7 @@ class PrefixWarmup:
 
 
 def _prefix(endpoint: str, arguments: Mapping[str, Any]) -> bytes | None:
-    """The digest of a call's system message; None if it is too short to be cached."""
+    """Return the digest of a call's system message; None if it is too short to be cached."""
     first = arguments["messages"][0] if arguments["messages"] else None
     text = first.get("content") if first is not None and first.get("role") == "system" else None
     if not isinstance(text, str) or len(text) < SHORTEST:

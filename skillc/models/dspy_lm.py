@@ -180,7 +180,7 @@ def _call(request: Request, role: str, current: CallScope) -> Call:
 
 
 def _plain_messages(request: Request) -> tuple[Message, ...] | None:
-    """The messages of a request with text only, else None: the fast path of the common case."""
+    """Return the messages of a request with text only, else None: the fast path of the common case."""
     if request.tools or request.config.response_format is not None or request.config.extensions:
         return None
     if not (request.system is None or isinstance(request.system, str)):

@@ -295,7 +295,7 @@ def fix_for(problem: Exception, key_env: str | None) -> str:
 
 
 def _cause(problem: Exception, key_env: str | None) -> str:
-    """The key in `FIXES`."""
+    """Return the key in `FIXES`."""
     name, status = _name(problem), status_of(problem)
     kind = problem.kind if isinstance(problem, WireFailure | CallFailed) else None
     if kind in ("redirected", "malformed"):

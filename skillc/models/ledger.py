@@ -47,7 +47,7 @@ class Spending(NamedTuple):
         return Spending(*map(operator.sub, self, other))
 
     def judging(self) -> Spending:
-        """The same, as spent by judges."""
+        """Return the same, as spent by judges."""
         return self._replace(judge_calls=self.calls, judge_cost=self.cost)
 
     def overuse(self, usage: Usage, cost: int, unit: str) -> str | None:
@@ -401,7 +401,7 @@ class ClosingReserve:
 
 
 def _baseline_of(account: Account) -> Tally:
-    """The baseline's totals, all roles together."""
+    """Add up the baseline of all roles."""
     return _sum(tally for (_, stage), tally in account.lines.items() if stage == _BASELINE)
 
 
@@ -410,5 +410,5 @@ def _nano(spend: Spend) -> Fraction:
 
 
 def _excess(taken: int, expected: Fraction | int) -> Fraction:
-    """The ratio of taken to expected, at least 1."""
+    """Return the ratio of taken to expected, at least 1."""
     return max(Fraction(1), Fraction(taken) / expected) if expected else Fraction(1)

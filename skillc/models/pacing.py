@@ -172,7 +172,7 @@ class EndpointQueue:
         self._arm(now, soonest)
 
     def _next(self, now: float) -> tuple[str | None, float]:
-        """The role whose first waiting call may go, else the seconds until one may."""
+        """Return the role whose first waiting call may go, else the seconds until one may."""
         first: _Waiting | None = None
         best, soonest = None, math.inf
         for role, queue in self._queues.items():
@@ -292,13 +292,13 @@ class Pacing:
 
 
 def _patience(roles: list[Role]) -> float:
-    """The longest that one of the roles waits; a server that skillc starts is restarted instead."""
+    """Return the longest that one of the roles waits; a server that skillc starts is restarted instead."""
     own = any(role.endpoint.launch is not None and role.endpoint.launch.address is None for role in roles)
     return math.inf if own else max(float(role.plan.pacing.down) for role in roles)
 
 
 def _duration(seconds: float) -> str:
-    """A duration as programs write it: `45 s`, `5 min`."""
+    """Write a duration as programs do: `45 s`, `5 min`."""
     if seconds >= 60 and round(seconds) % 60 == 0:
         return f"{round(seconds) // 60} min"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s".replace(".0 s", " s")

@@ -40,10 +40,10 @@ class PreflightResult:
 
 
 class PreflightFailed(PermanentFailure):
-    """A model that cannot be used as the program declares it; `usage` is what the try may have taken."""
+    """A model of some roles that cannot be used as the program declares it; `usage` is what the try may have taken."""
 
-    def __init__(self, role: Role, detail: str, fix: str, usage: Usage) -> None:
-        super().__init__(f"{describe_roles([role])} cannot be used: {detail}", hint=f"{fix}, or {OFFLINE_INSTEAD}")
+    def __init__(self, roles: Sequence[Role], detail: str, fix: str, usage: Usage) -> None:
+        super().__init__(f"{describe_roles(roles)} cannot be used: {detail}", hint=f"{fix}, or {OFFLINE_INSTEAD}")
         self.detail = detail
         self.fix = fix
         self.usage = usage
@@ -66,18 +66,18 @@ async def try_model(role: Role, transport: Transport | None = None, *, timeout: 
     except CallFailed as problem:
         problem = failures.redact(problem, role.hide)
         if problem.kind == "malformed":
-            raise PreflightFailed(role, problem.detail, failures.fix_for(problem, None), most) from None
+            raise PreflightFailed([role], problem.detail, failures.fix_for(problem, None), most) from None
         return PreflightResult(role.plan.model, problem.usage or most, problem.detail)
     except SkillcError as problem:
         raise failures.redact(problem, role.hide) from None
     except Exception as problem:
         usage = Usage() if failures.was_refused(problem) else most
         if failures.is_late(problem):
-            raise PreflightFailed(role, f"no reply within {timeout:g} s", failures.FIXES["late"], usage) from None
+            raise PreflightFailed([role], f"no reply within {timeout:g} s", failures.FIXES["late"], usage) from None
         detail = failures.scrub(failures.describe(problem), role.hide)
         if failures.is_unreachable(problem) or not (failures.is_transient(problem) or failures.is_refusal(problem)):
             fix = failures.fix_for(problem, role.endpoint.key_env)
-            raise PreflightFailed(role, detail, fix, usage) from None
+            raise PreflightFailed([role], detail, fix, usage) from None
         return PreflightResult(role.plan.model, usage, detail)
 
 
@@ -189,11 +189,9 @@ def _question(role: Role) -> Call:
 
 
 def _joined(failed: Sequence[tuple[list[Role], PreflightFailed]]) -> PermanentFailure:
-    """One error for all models that cannot be used."""
+    """Return one error for all models that cannot be used."""
     if len(failed) == 1:
         group, problem = failed[0]
-        return PermanentFailure(
-            f"{describe_roles(group)} cannot be used: {problem.detail}", hint=f"{problem.fix}, or {OFFLINE_INSTEAD}"
-        )
+        return PreflightFailed(group, problem.detail, problem.fix, problem.usage)
     lines = [f"\n  {describe_roles(group)}: {problem.detail}; {problem.fix}" for group, problem in failed]
     return PermanentFailure(f"{len(failed)} models cannot be used:{''.join(lines)}", hint=OFFLINE_INSTEAD)

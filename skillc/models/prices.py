@@ -134,5 +134,5 @@ def _most(entry: Mapping[str, Any], name: str, priority: bool) -> Fraction:
 
 
 def _rate(dollars: Any) -> Fraction:
-    """Nano-dollars from dollars of litellm's list, as the shortest decimal."""
+    """Convert dollars of litellm's list, as the shortest decimal, to nano-dollars."""
     return Fraction(repr(dollars)) * NANO_PER_DOLLAR if isinstance(dollars, int | float) else Fraction(0)

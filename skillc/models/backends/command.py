@@ -127,7 +127,7 @@ class CommandTransport:
         return folder
 
     def _find_program(self) -> str:
-        """The path of the program; a relative path starts at the program's folder."""
+        """Find the executable; a relative path starts at the folder of the skill's program."""
         name = ExecPlan(command=self._exec.command[:1]).filled(lambda _: str(self._root))[0]
         if "/" in name:
             name = str(self._root / name)
@@ -140,7 +140,6 @@ class CommandTransport:
         return found
 
     def _command_line(self, inputs: _Inputs) -> tuple[list[str], bytes | None]:
-        """The arguments and the standard input."""
         try:
             words = [self._program, *self._exec.filled(inputs.value)[1:]]
             rest = inputs.left_over()
@@ -192,7 +191,7 @@ class CommandTransport:
         return text
 
     def _quoted_output(self, result: CommandResult) -> str:
-        """The end of standard error, else of the output."""
+        """Quote the end of standard error, else of the output."""
         for raw in (result.stderr, result.stdout if result.status else b""):
             # Redacted before it is cut, because a part of a secret is not found.
             text = " ".join(self._hide.message(_end(raw)).split())
@@ -240,7 +239,7 @@ class _Inputs:
         return f" {text}" if text.startswith("-") else text
 
     def left_over(self) -> str | None:
-        """The standard input: all that no placeholder of the command has."""
+        """Return the standard input: all that no placeholder of the command has."""
         if self.plan.places & {"prompt", "user", "messages"}:
             return None
         return well_formed((user_text if "system" in self.plan.places else prompt_text)(self.messages))
@@ -258,7 +257,7 @@ def _environment(model: ModelPlan, plan: ExecPlan, environ: Mapping[str, str]) -
 
 
 def _end(output: bytes) -> str:
-    """The end of an output, without the first word if that may be the rest of a longer one."""
+    """Return the end of an output, without the first word if that may be the rest of a longer one."""
     text = output[-STDERR_KEPT:].decode(errors="replace")
     return text.split(maxsplit=1)[-1] if len(output) >= STDERR_KEPT and text.strip() else text
 
@@ -292,7 +291,7 @@ def _decode(raw: bytes, what: str) -> str:
 
 
 def _json(answer: AnswerPlan, text: str) -> str:
-    """The value at the path in the output, or in the last line that has one there."""
+    """Return the value at the path in the output, or in the last line that has one there."""
     for part in (text, *reversed(text.splitlines())):
         try:
             value = json.loads(part)

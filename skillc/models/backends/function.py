@@ -246,6 +246,6 @@ def _installed(entry: EntryPoint) -> BackendFunction:
 
 
 def _place(function: Callable[..., Any]) -> str:
-    """`module:function`."""
+    """Name a function: `module:function`."""
     name = getattr(function, "__qualname__", type(function).__qualname__)
     return f"{getattr(function, '__module__', None) or '?'}:{name}"

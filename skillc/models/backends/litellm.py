@@ -171,7 +171,7 @@ def litellm_providers() -> frozenset[str]:
 
 
 def _file(path: str) -> Path:
-    """The path of a file of the installed litellm."""
+    """Return the path of a file of the installed litellm."""
     found = find_spec("litellm")
     for home in (found.submodule_search_locations or ()) if found else ():
         return Path(home) / path
@@ -356,7 +356,7 @@ def _classify(problem: Exception, host: str) -> WireFailure:
 
 
 def _reason(problem: BaseException) -> str:
-    """The system's reason why there is no connection."""
+    """Return the system's reason why there is no connection."""
     under = getattr(problem, "os_error", None)
     found = getattr(problem, "certificate_error", None) or under or problem
     if isinstance(under, ConnectionRefusedError) or "Connect call failed" in str(found):
@@ -394,7 +394,7 @@ def excerpt(body: bytes) -> str:
 
 
 def _redirect_target(request: Any, location: str) -> str:
-    """The target of a redirect, without user, password and query."""
+    """Return the target of a redirect, without user, password and query."""
     import httpx
 
     with suppress(httpx.InvalidURL, ValueError):

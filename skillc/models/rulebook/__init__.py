@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.models.rulebook.judge import answer_judge, is_case
 from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
 from skillc.models.rulebook.target import Messages, answer_target, call_tool
-
-
-class Noise(TypedDict):
-    """The share of wrong labels, and the seed by which they are drawn."""
-
-    noise: float
-    seed: int
 
 
 def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -> str:
@@ -38,7 +31,8 @@ def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -
     peer = answer_peer(messages, sample)
     if peer is not None:
         return peer
-    return answer_target(messages, **_noise(options), sample=sample)
+    noise, seed = _noise(options)
+    return answer_target(messages, noise=noise, seed=seed, sample=sample)
 
 
 def answer_with_tools(
@@ -49,13 +43,15 @@ def answer_with_tools(
     Raises:
         SkillcError: as `answer`.
     """
-    return call_tool(messages, tools, **_noise(parameters), sample=parameters.get("sample", 0))
+    noise, seed = _noise(parameters)
+    return call_tool(messages, tools, noise=noise, seed=seed, sample=parameters.get("sample", 0))
 
 
-def _noise(options: Mapping[str, object]) -> Noise:
+def _noise(options: Mapping[str, object]) -> tuple[float, int]:
+    """Return the share of wrong labels, and the seed by which they are drawn."""
     noise, seed = options.get("noise") or 0.0, options.get("seed") or 0
     if isinstance(noise, bool) or not isinstance(noise, int | float) or not 0 <= noise <= 1:
         raise SkillcError(f"`noise` must be a share between 0 and 1, not `{noise}`")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise SkillcError(f"`seed` must be a whole number, not `{seed}`")
-    return Noise(noise=float(noise), seed=seed)
+    return float(noise), seed

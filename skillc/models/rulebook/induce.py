@@ -61,7 +61,7 @@ def default_text(label: str) -> str:
 
 
 def _listed(signs: Sequence[str]) -> str:
-    """`"a", "b" or "c"`; a long list has no quotes, which cost as many tokens as the words."""
+    """Join signs: `"a", "b" or "c"`; a long list has no quotes, which cost as many tokens as the words."""
     long = len(signs) > _MOST_QUOTED
     stripped = [sign.strip() for sign in signs]
     marks = [word if long and not needs_quotes(word) else f'"{word}"' for word in stripped]

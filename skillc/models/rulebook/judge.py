@@ -16,7 +16,7 @@ from fractions import Fraction
 from skillc.models.rulebook.target import Messages, texts
 
 _CASE = re.compile(r"Case ([0-9a-f]{12})\n")
-_CRITERION = re.compile(r"## criterion `(.*)`")
+_CRITERION = re.compile(r"^## criterion `(.*)`$", re.MULTILINE)
 _LEVEL = re.compile(r"- (\d+): (.*)")
 _QUOTED = re.compile(r'"([^"]+)"')
 _WORD = re.compile(r"\w+")
@@ -61,22 +61,15 @@ def _parts(user: str, code: str) -> list[tuple[str, str]]:
 
 def _criteria(system: str) -> list[_Criterion]:
     rubric = system.partition("# Rubric\n")[2].partition("# Reply\n")[0]
-    found: list[_Criterion] = []
-    name, question, levels = "", list[str](), list[tuple[int, str]]()
-
-    def close() -> None:
+    # The text before the first heading, then the name and the text of each criterion in turn.
+    unnamed, *named = _CRITERION.split(rubric)
+    found = []
+    for name, text in [("", unnamed), *zip(named[::2], named[1::2], strict=True)]:
+        lines = [(line, _LEVEL.fullmatch(line)) for line in text.splitlines() if line.strip()]
+        levels = tuple((int(level[1]), level[2]) for _, level in lines if level is not None)
+        question = " ".join(line.strip() for line, level in lines if level is None)
         if question or levels:
-            found.append(_Criterion(name, " ".join(question), tuple(levels)))
-
-    for line in rubric.splitlines():
-        if (heading := _CRITERION.fullmatch(line)) is not None:
-            close()
-            name, question, levels = heading[1], [], []
-        elif (level := _LEVEL.fullmatch(line)) is not None:
-            levels.append((int(level[1]), level[2]))
-        elif line.strip():
-            question.append(line.strip())
-    close()
+            found.append(_Criterion(name, question, levels))
     return found
 
 

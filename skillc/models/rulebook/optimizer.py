@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import groupby
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import EXPECTED, Brief, Case, SkillRule, find_answer, read_brief
@@ -167,10 +168,9 @@ def _section(name: str, rules: Sequence[SkillRule], old: Sequence[SkillRule]) ->
 def _markdown(rules: Sequence[SkillRule]) -> str:
     """Return rules as markdown, those without a topic first, then topic by topic."""
     blocks = []
-    for topic in dict.fromkeys(["", *(rule.topic for rule in rules)]):
-        items = [f"- {rule.text}" for rule in rules if rule.topic == topic]
-        if items:
-            blocks.append("\n".join([f"### {topic}", "", *items] if topic else items))
+    for topic, group in groupby(_by_topic(rules), key=lambda rule: rule.topic):
+        items = [f"- {rule.text}" for rule in group]
+        blocks.append("\n".join([f"### {topic}", "", *items] if topic else items))
     return "\n\n".join(blocks)
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -54,21 +55,19 @@ _LINGERS = 2.0
 _IN_USE = "address already in use"
 
 
+@dataclass(eq=False)
 class _ServerExited(Exception):  # noqa: N818
     """A server ended before it answered."""
 
-    def __init__(self, status: int, log_tail: str) -> None:
-        super().__init__(log_tail)
-        self.status = status
-        self.log_tail = log_tail
+    status: int
+    log_tail: str
 
 
+@dataclass(eq=False)
 class _PortInUse(Exception):  # noqa: N818
     """Another process uses the port."""
 
-    def __init__(self, port: int) -> None:
-        super().__init__(port)
-        self.port = port
+    port: int
 
 
 class Server:
