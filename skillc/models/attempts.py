@@ -92,25 +92,21 @@ class Attempts:
 
     async def _send(self, role: Role, arguments: dict[str, Any], call: Call, reserved: Spending, slot: Slot) -> str:
         where = (call.role, call.stage)
-        attempt: int | None = None
-        sent = False
+        attempt = await self._receipts.sent(where, reserved)
 
         def settle(usage: Usage) -> None:
-            if attempt is not None:
-                self._receipts.ended(attempt, where, reserved, usage, role.discounted_cost(usage))
+            self._receipts.ended(attempt, where, reserved, usage, role.discounted_cost(usage))
 
         try:
             self._account.check()
-            attempt = await self._receipts.sent(where, reserved)
-            self._account.check()
-            sent = True
+        except SkillcError:
+            settle(Usage())
+            raise
+        try:
             raw = await role.send(to_send(role, arguments, call))
         except Exception as problem:
-            if not sent:
-                settle(Usage())
-                raise
             failure = _classify(problem, role)
-            if attempt is not None and self._is_unserved(failure, problem, call, slot):
+            if self._is_unserved(failure, problem, call, slot):
                 self._receipts.unserved(attempt, reserved)
             else:
                 settle(Usage() if failures.was_refused(problem) else role.worst_case(arguments))
@@ -118,9 +114,6 @@ class Attempts:
         except BaseException:
             settle(role.worst_case(arguments))
             raise
-        finally:
-            if attempt is None:
-                self._account.release(reserved)
         try:
             reply = read_reply(raw, role.hide)
         except CallFailed as problem:

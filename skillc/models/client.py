@@ -208,12 +208,7 @@ class Client:
         try:
             await self._prepare(role)
             await self.ledger.paid.reserve(most)
-            try:
-                self.ledger.paid.check()
-                return await self._receipts.sent(where, most)
-            except BaseException:
-                self.ledger.paid.release(most)
-                raise
+            return await self._receipts.sent(where, most)
         except BaseException:
             self.ledger.charged.release(most)
             raise

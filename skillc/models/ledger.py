@@ -315,10 +315,18 @@ class Receipts:
                 self._restore((attempt.role, attempt.stage), Spending(*attempt.reserved), attempt.used)
 
     async def sent(self, where: RoleStage, reserved: Spending) -> int:
-        """Record an attempt that is about to be sent, and return its number."""
-        number, self._next = self._next, self._next + 1
-        if self._store is not None:
-            await self._store.add_attempt(number, *where, reserved)
+        """Record an attempt that is about to be sent under a reservation, and return its number.
+
+        The reservation is released if that fails, or if the account refuses all calls: then raises its error.
+        """
+        try:
+            self.account.check()
+            number, self._next = self._next, self._next + 1
+            if self._store is not None:
+                await self._store.add_attempt(number, *where, reserved)
+        except BaseException:
+            self.account.release(reserved)
+            raise
         return number
 
     def ended(self, number: int, where: RoleStage, reserved: Spending, usage: Usage, cost: int | None) -> None:

@@ -165,9 +165,9 @@ class Preflight:
 
     async def _try(self, role: Role, reserved: Spending) -> None:
         where = (role.plan.role, STAGE)
-        used, number = role.worst_case(role.arguments(_question(role))), None
+        used = role.worst_case(role.arguments(_question(role)))
+        number = await self._receipts.sent(where, reserved)
         try:
-            number = await self._receipts.sent(where, reserved)
             used = (await try_model(role)).usage
             self._reached(role.plan.role)
             overuse = overuse_of(used, reserved, role)
@@ -178,10 +178,7 @@ class Preflight:
             used = problem.usage
             raise
         finally:
-            if number is None:
-                self._account.release(reserved)
-            else:
-                self._receipts.ended(number, where, reserved, used, role.discounted_cost(used))
+            self._receipts.ended(number, where, reserved, used, role.discounted_cost(used))
 
 
 def _question(role: Role) -> Call:
