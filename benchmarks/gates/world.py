@@ -22,7 +22,7 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
-from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -97,7 +97,7 @@ class Answers:
         return document
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         number = self._texts[text or ""]
         flipped = number >= 0 and example.id in self._world.patches[number]
         self.sent += 1

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from skillc.data.dataset import Dataset
 from skillc.outcomes import Example
-from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -61,7 +61,7 @@ class World:
 
     async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """One rollout, as the engine asks for it."""
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         answer = ANSWERS[0] if self.right(text, example, sample) else ANSWERS[1]
         return Rollout(one_turn(answer, {"answer": answer}))
 

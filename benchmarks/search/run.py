@@ -30,7 +30,7 @@ from skillc.optimize.loop.train import train
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
-from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -95,7 +95,7 @@ class _Target:
         self.stages: Counter[str] = Counter()
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         if self.stages.total() >= self._cap:
             raise BudgetReached("calls")
         self.stages[stage] += 1

@@ -21,7 +21,7 @@ from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Job as Compile
 from skillc.pipeline.compile import compile_job
-from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -122,7 +122,7 @@ class _Plain:
         """Nothing is open."""
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         messages = (Message("system", text or "-"), Message("user", str(example.inputs["case"])))
         with self._client.ticket():
             done = await self._client.complete(Call("target", stage, messages, sample))

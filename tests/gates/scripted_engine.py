@@ -29,7 +29,6 @@ from skillc.plan.schema import (
     TaskPlan,
     TypePlan,
 )
-from skillc.tasks.kind import skill_text
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -99,7 +98,7 @@ class Script:
         return document
 
     async def __call__(self, skill, example, sample, stage):
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         if self.cap is not None and len(self.sent) >= self.cap:
             raise self.stop
         self.sent.append((stage, self.names.get(text, text), example.id, sample))

@@ -19,7 +19,6 @@ from skillc.optimize.schedule import Patience
 from skillc.optimize.screen.screen import screen
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan, MetricPlan, Plan, SkillPlan, TaskPlan, TypePlan
-from skillc.tasks.kind import skill_text
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -58,7 +57,7 @@ class Target:
         self._slips = slips
 
     async def __call__(self, skill, example, sample, stage):
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         await asyncio.sleep(0)
         self.calls.append((text, example.id, stage))
         if self._fails(text, example.id):

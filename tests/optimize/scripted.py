@@ -19,7 +19,6 @@ from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import Example
 from skillc.plan.initial import initial_document
 from skillc.plan.resolve import resolve
-from skillc.tasks.kind import skill_text
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -77,7 +76,7 @@ class World:
         self._right = right or self._by_rules
 
     async def __call__(self, skill, example, sample, stage):
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         self.calls.append((stage, text, example.id, sample))
         if self._fails(text or "", example, sample, stage):
             return Rollout(failure="transport")

@@ -27,7 +27,7 @@ from skillc.optimize.loop.train import train
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Example
 from skillc.plan.initial import initial_document
-from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -57,7 +57,7 @@ class Faulty(World):
         return coin("lost", *told) < self.fails * weight
 
     async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         if self.lost(text, example):
             kind = KINDS[int(coin("kind", example.id) * 3)]
             return Rollout(failure=kind, detail="status 503: overloaded")  # type: ignore[arg-type]
@@ -204,7 +204,7 @@ def test_the_incumbents_unmeasured_cells_are_tried_again_with_each_step() -> Non
     @dataclass(frozen=True)
     class Passing(World):
         async def run(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
-            text = skill_text(skill)
+            text = skill.text if skill is not None else None
             if stage == "validation" and "Mind" in (text or "") and not down["now"]:
                 seen.append(1)
                 if len(seen) > 3:

@@ -26,7 +26,7 @@ from skillc.models.pace import RetryPolicy
 from skillc.optimize.host import SilentObserver
 from skillc.outcomes import Example
 from skillc.pipeline.compile import Compiled, Job, compile_job
-from skillc.tasks.kind import Skill, skill_text
+from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -124,7 +124,7 @@ class PlainRunner:
 
     async def __call__(self, skill: Skill | None, example: Example, sample: int, stage: str) -> Rollout:
         """One rollout."""
-        text = skill_text(skill)
+        text = skill.text if skill is not None else None
         # About as much text as a compiled module puts around a skill.
         around = "." * 1280
         messages = (Message("system", f"{text or '-'}{around}"), Message("user", str(example.inputs["question"])))

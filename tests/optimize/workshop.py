@@ -22,7 +22,6 @@ from skillc.optimize.host import SilentObserver
 from skillc.optimize.rollouts import Rollouts
 from skillc.optimize.schedule import Patience
 from skillc.plan.initial import initial_document
-from skillc.tasks.kind import skill_text
 from skillc.tasks.runner import Rollout
 from skillc.trajectories.trajectory import one_turn
 
@@ -87,7 +86,7 @@ class Workshop:
 
         async def run(skill, example, sample, stage):
             self.rollouts += 1
-            given = answer(skill_text(skill), example)
+            given = answer(skill.text if skill is not None else None, example)
             before = steps(example) if steps is not None else ()
             reply = one_turn(f"I say {given}", {"kind": given})
             return Rollout(replace(reply, steps=(*before, *reply.steps)))
