@@ -64,7 +64,7 @@ def grid_of(items: RunItems, split: SplitName, metric: str) -> Grid:
     rows = []
     for item in items.of(split):
         scores = item.cells[metric]
-        marks = tuple(_mark(measure, _last(scores, versions)) for _, versions in columns)
+        marks = tuple(_mark(measure, _first(scores, versions)) for _, versions in columns)
         rows.append(GridRow(item, marks, _flips(marks)[0], _fate(marks)))
     counted = [_flips(row.marks) for row in rows]
     fates = Counter(row.fate for row in rows)
@@ -88,10 +88,9 @@ def _columns(items: RunItems, split: SplitName) -> list[tuple[str, tuple[int, ..
     return [("initial", (0,)), *([("compiled", (items.compiled,))] if items.compiled else [])]
 
 
-def _last(scores: Sequence[Score], versions: Sequence[int]) -> Score:
-    """Return the score under the last of some versions that has one."""
-    found = [scores[i] for i in versions if scores[i] is not None]
-    return found[-1] if found else None
+def _first(scores: Sequence[Score], versions: Sequence[int]) -> Score:
+    """Return the score under the first of some versions that has one: of an epoch, mostly that of its batch."""
+    return next((scores[i] for i in versions if scores[i] is not None), None)
 
 
 def _mark(measure: Measure, score: Score) -> Mark:

@@ -150,7 +150,13 @@ def collect_items(
         splits.append(("test", dataset.test))
     best, measures = digest(state.best), measures_of(engine.plan)
     names = [each.name for each in measures]
-    made = [_item(engine, example, split, versions, names) for split, examples in splits for example in examples]
+    ran = engine.rollouts.examples()
+    made = [
+        _item(engine, example, split, versions, names)
+        for split, examples in splits
+        for example in examples
+        if example.id in ran
+    ]
     return RunItems(
         run=run,
         goal=engine.plan.goal.name,

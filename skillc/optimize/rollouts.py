@@ -136,6 +136,10 @@ class Rollouts:
         """Return the outcome of an earlier rollout by the digest of its skill and the id of its example, or None."""
         return self._known.get((skill, example, sample))
 
+    def examples(self) -> frozenset[str]:
+        """Return the ids of the examples that any skill was run on."""
+        return frozenset(example for _, example, _ in self._known)
+
     def holds(self, condition: Term, example: Example) -> bool:
         """Return whether a condition on the data holds for an example; kept for the whole run."""
         key = (condition, example.id)
