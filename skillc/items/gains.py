@@ -9,6 +9,9 @@ from skillc.items.record import SPLITS, Item, RunItems, Score, SplitName
 from skillc.outcomes import MICRO
 from skillc.stats.verdict import PairedScore, judge
 
+# The share of the items of the initial skill on which a later one has to be measured to be compared with other splits.
+_WHOLE = Fraction(9, 10)
+
 
 @dataclass(frozen=True, slots=True)
 class SplitGain:
@@ -18,6 +21,7 @@ class SplitGain:
         initial, later: their means; None without such an item.
         interval: of the gain at 95 %, paired by group; None with fewer than six groups.
         n: items.
+        ran: those that the initial skill was measured on.
         items: of the whole split.
     """
 
@@ -26,7 +30,13 @@ class SplitGain:
     later: Fraction | None
     interval: tuple[Fraction, Fraction] | None
     n: int
+    ran: int
     items: int
+
+    @property
+    def is_selective(self) -> bool:
+        """Whether the later skill was run on a part of the items only: mostly on those that had failed before."""
+        return self.n < _WHOLE * self.ran
 
     @property
     def gain(self) -> Fraction | None:
@@ -63,10 +73,11 @@ class Gains:
         """Return the gain on train and the one that is not there, with the interval of their difference.
 
         A gain vanishes if it is shown on train, not shown on items that nothing was learned from (test, or validation
-        without one), and smaller there by more than chance explains.
+        without one), and smaller there by more than chance explains. Nothing is said of a gain on items that were
+        chosen because they had failed.
         """
         train, other = self.on("train"), self.on("test") or self.on("validation")
-        if train is None or other is None or not train.is_shown or other.is_shown:
+        if train is None or other is None or train.is_selective or not train.is_shown or other.is_shown:
             return None
         apart = difference(train, other)
         return (train, other, apart) if apart is not None and apart[0] > 0 else None
@@ -75,7 +86,7 @@ class Gains:
     def is_open(self) -> bool:
         """Whether a gain on train is shown on no other items, which are too few to say that it vanishes."""
         train, other = self.on("train"), self.on("test") or self.on("validation")
-        shown = train is not None and train.is_shown
+        shown = train is not None and train.is_shown and not train.is_selective
         return shown and other is not None and not other.is_shown and self.vanishes is None
 
 
@@ -99,13 +110,14 @@ def _cell(items: RunItems, item: Item, version: int) -> Score:
 
 def _gain(items: RunItems, metric: str, split: SplitName, version: int) -> SplitGain:
     measure, own = items.measure(metric), items.of(split)
+    ran = sum(isinstance(item.cells[metric][0], int) for item in own)
     pairs = []
     for item in own:
         initial, later = item.cells[metric][0], item.cells[metric][version]
         if isinstance(initial, int) and isinstance(later, int):
             pairs.append(PairedScore(item.group, initial, later))
     if not pairs:
-        return SplitGain(split, None, None, None, 0, items.sizes.get(split, 0))
+        return SplitGain(split, None, None, None, 0, ran, items.sizes.get(split, 0))
     n = len(pairs)
     verdict = judge(pairs, low=measure.low, high=measure.high, look=1, seed=0)
     return SplitGain(
@@ -114,6 +126,7 @@ def _gain(items: RunItems, metric: str, split: SplitName, version: int) -> Split
         Fraction(sum(pair.best or 0 for pair in pairs), n * MICRO),
         verdict.interval,
         n,
+        ran,
         items.sizes.get(split, 0),
     )
 

@@ -197,7 +197,10 @@ def gains_block(items: RunItems, metrics: Iterable[str]) -> list[RenderableType]
         return []
     tables = [_gains_table(rows) for rows in blocks]
     head = Text("gain over the initial skill in points, with 95 % intervals")
-    return [Text(), head, *(part for table in tables for part in (Text(), table)), *vanishing_lines(blocks)]
+    found: list[RenderableType] = [Text(), head, *(part for table in tables for part in (Text(), table))]
+    if any(each.is_selective for rows in blocks for row in rows for each in row.splits):
+        found.append(Text("* mostly items that were run again because they had failed", style="dim"))
+    return [*found, *vanishing_lines(blocks)]
 
 
 def _gains_table(rows: Sequence[Gains]) -> Table:
@@ -239,10 +242,16 @@ def vanishing_lines(blocks: Iterable[Sequence[Gains]]) -> list[Text]:
             why = f"a gain on train; too few {split} items to tell whether it holds there"
             lines.append(Text(f"open      {which}: {why}", style="yellow"))
         seen, true = (each.on("test") or each.on("validation") for each in (goal, row))
-        if seen is not None and true is not None and (seen.gain or 0) > 0 > (true.gain or 0):
+        if seen is not None and true is not None and _is_apart(seen, true):
             split = f"on {true.split} `{goal.metric}` {_points(seen.gain)} and `{row.metric}` {_points(true.gain)}"
             lines.append(Text(f"apart     {split}: what the goal gains is not true", style="bold yellow"))
     return lines
+
+
+def _is_apart(seen: SplitGain, true: SplitGain) -> bool:
+    """Return whether the goal rises and the truth does not, one of them by more than chance explains."""
+    rises, falls = (seen.gain or 0) > 0, (true.gain or 0) < 0
+    return rises and falls and (seen.is_shown or (true.interval is not None and true.interval[1] < 0))
 
 
 def _gained(found: SplitGain | None) -> str:
@@ -255,7 +264,8 @@ def _gained(found: SplitGain | None) -> str:
 def _counts(found: SplitGain | None) -> str:
     if found is None:
         return ""
-    return f"{found.n} items" if found.n == found.items else f"{found.n} of {found.items} items"
+    some = f"{found.n} items" if found.n == found.items else f"{found.n} of {found.items} items"
+    return f"{some}*" if found.is_selective else some
 
 
 def gains_json(items: RunItems, metrics: Iterable[str]) -> list[JsonValue]:
@@ -275,6 +285,7 @@ def gains_json(items: RunItems, metrics: Iterable[str]) -> list[JsonValue]:
                     "interval": _ends(each.interval),
                     "n": each.n,
                     "items": each.items,
+                    "selective": each.is_selective,
                 }
                 for each in row.splits
             },

@@ -185,6 +185,21 @@ def test_only_items_under_both_skills_are_compared():
     assert last_learned(run(items, 2)) == 1
 
 
+def test_nothing_is_said_of_a_gain_on_items_that_were_run_again_because_they_failed():
+    """The compiled skill was run on the failures of the initial one alone, where any change is a gain."""
+    found = learned(1, 0, 0)
+    chosen = []
+    for each in found.items:
+        kept = each.split != "train" or each.cells["correct"][0] == WRONG
+        cells = each.cells if kept else {name: (scores[0], None) for name, scores in each.cells.items()}
+        chosen.append(replace(each, cells=cells))
+    gains = gains_of(replace(found, items=tuple(chosen)), "correct")
+    assert gains.on("train").is_shown
+    assert gains.on("train").is_selective
+    assert gains.vanishes is None
+    assert not gains.is_open
+
+
 def test_the_record_is_read_as_it_was_written(tmp_path):
     found = coin(9)
     assert read_items(tmp_path) is None

@@ -33,6 +33,29 @@ def experiment(folder, rows=16):
     return folder
 
 
+LISTEN = """
+
+def _heard(play, name):
+    def playing(messages, model, parameters):
+        with open("heard.jsonl", "a") as file:
+            file.write(json.dumps([name, [message["content"] for message in messages]]) + "\\n")
+        return play(messages, model, parameters)
+    return playing
+
+
+act, referee, evolve = _heard(act, "agent"), _heard(referee, "judge"), _heard(evolve, "evolver")
+"""
+
+
+def heard(folder):
+    """All prompts by who got them, of an experiment whose players listen."""
+    found = {"agent": [], "judge": [], "evolver": []}
+    for line in (folder / "heard.jsonl").read_text().splitlines():
+        name, texts = json.loads(line)
+        found[name].append("\n".join(texts))
+    return found
+
+
 def compiled(folder, program, *models, epochs=3, rows=16):
     """The report and the printed grid of a compile."""
     experiment(folder, rows)
@@ -66,12 +89,6 @@ def test_a_judge_that_is_a_coin_is_called_one(tmp_path):
     assert 0.3 < found["agreement"] < 0.7
     assert found["flips"] > 2 * found["true_flips"] > 0
     assert "not distinguishable from chance" in " ".join(text.split())
-    # Whatever the evolver wrote, the agent read none of its notes, and the optimizer neither truth nor gold.
-    notes = [e["rationale"] for line in history(tmp_path / "a") for e in line["edits"]]
-    assert notes
-    assert all("asked for by" in note for note in notes)
-    skill = next((tmp_path / "a").glob("skills/*/SKILL.md")).read_text()
-    assert "asked for by" not in skill
 
 
 def history(folder):
@@ -129,6 +146,30 @@ def test_a_run_that_is_killed_ends_with_the_same_bytes(tmp_path):
         found.append(files(folder))
     assert found[0] == found[1]
     assert len(found[0]) >= 5
+
+
+def test_the_agent_reads_no_notes_and_the_evolver_no_truth(tmp_path):
+    folder = experiment(tmp_path / "a", 8)
+    with (folder / "players.py").open("a") as file:
+        file.write(LISTEN)
+    done = run(folder, "compile", "blind.skill", "--set", "budget.epochs=2", "--set", "data.seed=1", "--quiet").wait()
+    assert done == 0, (folder / "stderr.txt").read_text()
+    prompts = heard(folder)
+    notes = {edit["rationale"] for line in history(folder) for edit in line["edits"]}
+    assert notes
+    later = [text for text in prompts["evolver"] if "why: asked for by" in text]
+    assert later or not any(line["result"] == "accept" for line in history(folder)[:-1])
+    skill = next(folder.glob("skills/*/SKILL.md")).read_text()
+    for text in [*prompts["agent"], *prompts["judge"], skill]:
+        assert not any(note in text for note in notes)
+        assert "why:" not in text
+    for text in prompts["evolver"]:
+        cases = text.partition("<trajectories")[2].partition("<request")[0]
+        assert "<feedback>" in cases
+        assert "<gold>" not in cases
+        assert "correct" not in cases
+    assert prompts["judge"]
+    assert not any("right answer\n" in text for text in prompts["judge"])
 
 
 @pytest.mark.thorough
