@@ -85,11 +85,15 @@ class FunctionRollout(RolloutKind):
         offered, loaded = self.site.offered(skill), self.site.read_at_once(skill)
         installed = offered if skill is None or loaded is None else (skill.document, *offered)
         openings = _Openings(offered)
-        with _installed(installed if "folder" in self._wanted else ()) as folder:
+        text = ""
+        if skill is not None and loaded is not None:
+            # With `folder`, sections in files are links, which the function can open.
+            text = for_target(skill.document, linked=True) if self.folders else skill.text
+        with _installed(installed if self.folders else ()) as folder:
             given = {
                 "inputs": dict(attached.example.inputs),
                 "files": {name: str(path) for name, path in attached.files.items()},
-                "skill": self._text(skill) if loaded is not None else "",
+                "skill": text,
                 "skills": dict(shown_descriptions(offered)),
                 "open_skill": openings,
                 "folder": folder,
@@ -102,12 +106,6 @@ class FunctionRollout(RolloutKind):
             except Exception as raised:
                 return self._failed(raised, openings)
         return self._trajectory(returned, openings)
-
-    def _text(self, skill: Skill | None) -> str:
-        """Return the text of a skill; with `folder`, sections in files are links, which the function can open."""
-        if skill is None:
-            return ""
-        return for_target(skill.document, linked=True) if "folder" in self._wanted else skill.text
 
     def _failed(self, raised: Exception, openings: _Openings) -> Trajectory:
         cause = raised.problem if isinstance(raised, ThreadExit) else raised

@@ -7,17 +7,18 @@ names a skill in the output `open_skill` gets its text in the next message, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import dspy
 
-from skillc.document.offer import OPEN, most_opened, offer_text, opened_text
+from skillc.document.offer import OPEN, most_opened, offer_text, opened_text, shown_descriptions
 from skillc.document.skill import Document, for_target
+from skillc.json_values import JsonObject
 from skillc.models.client import Client
 from skillc.models.dspy_lm import ask
 from skillc.text import listed
-from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall
+from skillc.tools.tool import Tool, ToolFailed
+from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall, Trajectory
 
 _QUOTES = " \t\r\n\"'`*[]."
 
@@ -58,24 +59,23 @@ class Openings:
         return Observation(self._open[name])
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """What one rollout said: its steps, its last reply, the number of calls, and whether that reply opens one more."""
+def opening_tool(offered: Sequence[Document]) -> Tool:
+    """Return the tool that opens the skills of one rollout; its description is the list that the agent reads."""
+    openings = Openings(offered)
 
-    steps: tuple[Step, ...]
-    reply: str
-    calls: int
-    cut: bool
+    async def call(arguments: JsonObject, seconds: float) -> str:
+        seen = openings.open(str(arguments["name"]))
+        if seen.failed:
+            raise ToolFailed(seen.text)
+        return seen.text
+
+    lines = [f"- {name}: {about}" for name, about in shown_descriptions(offered)]
+    about = "\n".join(["Open a skill where its description fits, and read its text. There are these skills:", *lines])
+    return Tool(OPEN, about, {"name": {"type": "string", "description": "the name of a skill"}}, ("name",), call)
 
 
 class Conversation:
-    """The signature of a task with the output `open_skill`, and the messages of its rollouts.
-
-    Args:
-        signature: of the task, with its instructions.
-        offered: the skills of the list, in order.
-        reasons: whether the target reasons first.
-    """
+    """The signature of a task with the output `open_skill`, and the messages of its rollouts."""
 
     def __init__(self, signature: type[dspy.Signature], offered: Sequence[Document], *, reasons: bool) -> None:
         self._adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
@@ -100,8 +100,11 @@ class Conversation:
         found: dict[str, Any] = self._adapter.parse(self._signature, reply)
         return found
 
-    async def run(self, client: Client, role: str, inputs: Mapping[str, Any]) -> Talk:
-        """Ask, and answer each request for a skill, until the target answers or the limit is reached."""
+    async def run(self, client: Client, role: str, inputs: Mapping[str, Any]) -> Trajectory:
+        """Ask, and answer each request for a skill, until the target answers or the limit is reached.
+
+        The answer is not yet read from the last reply.
+        """
         openings = Openings(self._offered)
         messages = self._adapter.format(self._signature, [], dict(inputs))
         most, calls = most_opened(len(self._offered)), 0
@@ -111,7 +114,7 @@ class Conversation:
             name = self._asked(text)
             openings.steps.append(Message(text))
             if not name or calls > most:
-                return Talk(tuple(openings.steps), text, calls, bool(name))
+                return Trajectory(tuple(openings.steps), outcome="turns" if name else "finished", turns=calls)
             seen = openings.open(name)
             messages = [*messages, {"role": "assistant", "content": text}, self._answered(seen)]
 

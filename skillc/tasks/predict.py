@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -18,7 +19,7 @@ from skillc.program.inputs import target_inputs
 from skillc.program.module import SkillModule, signature_of
 from skillc.program.names import as_read, field_names, instructions
 from skillc.tasks.kind import Recent, RolloutKind, Site, Skill, last_reply, rollout_kind
-from skillc.tasks.opening import Conversation, Talk
+from skillc.tasks.opening import Conversation
 from skillc.text import counted, listed
 from skillc.trajectories.trajectory import Trajectory, one_turn
 
@@ -67,11 +68,11 @@ class OneTurn(RolloutKind):
         try:
             fields = conversation.fields(talk.reply)
         except AdapterParseError as raised:
-            problem = f"it opened skills to its limit, {counted(talk.calls - 1, 'time')}" if talk.cut else None
-            return _spoken(talk, problem=problem or unreadable(raised))
+            limit = f"it opened skills to its limit, {counted(talk.turns - 1, 'time')}"
+            return replace(talk, problem=limit if talk.outcome == "turns" else unreadable(raised))
         prediction = dspy.Prediction(**{name: fields[given] for name, given in self._names.items() if given in fields})
         values, problem = values_of(prediction, plan)
-        return _spoken(talk, values, problem=problem)
+        return replace(talk, answer=values, problem=problem, outcome=talk.outcome if values is None else "finished")
 
     def _conversation(self, skill: Skill | None, offered: tuple[Document, ...]) -> Conversation:
         key = (skill.document.about, skill.text) if skill is not None else ("", None)
@@ -100,12 +101,6 @@ def dspy_settings(site: Site, adapter: dspy.ChatAdapter | None = None, *, calls_
         "warn_on_type_mismatch": False,
         "track_usage": False,
     }
-
-
-def _spoken(talk: Talk, answer: dict[str, JsonValue] | None = None, *, problem: str | None) -> Trajectory:
-    return Trajectory(
-        talk.steps, answer, problem, outcome="turns" if talk.cut and answer is None else "finished", turns=talk.calls
-    )
 
 
 def values_of(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:

@@ -10,20 +10,17 @@ from pathlib import Path
 
 import dspy
 
-from skillc.document.offer import OPEN, shown_descriptions
-from skillc.document.skill import Document
 from skillc.document.tool_lines import is_tool_name
 from skillc.errors import SkillcError
-from skillc.json_values import JsonObject
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.module import SkillModule
 from skillc.program.names import as_read, instructions
 from skillc.tasks.episodes import SUBMIT, AgentTools, Episode, NativeEpisode, TextEpisode, native_adapter, setting_of
 from skillc.tasks.kind import Recent, RolloutKind, Site, Skill, rollout_kind
-from skillc.tasks.opening import Openings
+from skillc.tasks.opening import opening_tool
 from skillc.tasks.predict import dspy_settings
-from skillc.tools.tool import Tool, ToolFailed
+from skillc.tools.tool import Tool
 from skillc.trajectories.trajectory import Trajectory
 
 
@@ -90,21 +87,6 @@ class ReactRollout(RolloutKind):
             return module, own
 
         return self._modules.of(key, make)
-
-
-def opening_tool(offered: Sequence[Document]) -> Tool:
-    """Return the tool that opens the skills of one rollout; its description is the list that the agent reads."""
-    openings = Openings(offered)
-
-    async def call(arguments: JsonObject, seconds: float) -> str:
-        seen = openings.open(str(arguments["name"]))
-        if seen.failed:
-            raise ToolFailed(seen.text)
-        return seen.text
-
-    lines = [f"- {name}: {about}" for name, about in shown_descriptions(offered)]
-    about = "\n".join(["Open a skill where its description fits, and read its text. There are these skills:", *lines])
-    return Tool(OPEN, about, {"name": {"type": "string", "description": "the name of a skill"}}, ("name",), call)
 
 
 def _check_names(names: Sequence[str]) -> None:

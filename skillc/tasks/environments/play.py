@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from skillc.json_values import JsonObject, canonical_ascii
 from skillc.language.rollouts import ENVIRONMENT_DEFAULTS
@@ -16,15 +17,8 @@ from skillc.models.dspy_lm import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.processes.interpreters import declared_path
-from skillc.tasks.environments.acting import Moment, ReplyingAgent, TurnAgent
-from skillc.tasks.environments.handle import Handle, Seen
-from skillc.tasks.environments.process import (
-    EnvironmentFailed,
-    EnvironmentPool,
-    EnvironmentProcess,
-    Opening,
-    opening_in_this_interpreter,
-)
+from skillc.tasks.environments.acting import Handle, Moment, ReplyingAgent, Seen, TurnAgent
+from skillc.tasks.environments.process import EnvironmentFailed, EnvironmentPool, EnvironmentProcess, Opening
 from skillc.tasks.environments.prompts import Form
 from skillc.tasks.environments.protocol import find_environment
 from skillc.tasks.environments.tool_agent import ToolAgent, ToolForm
@@ -35,6 +29,8 @@ from skillc.trajectories.trajectory import Message as Said
 from skillc.trajectories.trajectory import Observation, Outcome, Step, Trajectory
 
 _SEEDS = 2**31
+# By role and number of the call: the prompt and the reply.
+_Replies: TypeAlias = dict[tuple[str, int], tuple[tuple[Message, ...], Completion]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +106,7 @@ class EnvironmentRollout(RolloutKind):
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`."""
-        replies: dict[tuple[str, int], _Reply] = {}
+        replies: _Replies = {}
         made = current_scope().completions
         before = len(made)
         for _ in range(2):
@@ -131,22 +127,11 @@ class EnvironmentRollout(RolloutKind):
             await self._tools.declared.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    messages: tuple[Message, ...]
-    completion: Completion
-
-
 class _Rollout:
     """One attempt at one rollout."""
 
     def __init__(
-        self,
-        kind: EnvironmentRollout,
-        skill: Skill | None,
-        example: Example,
-        sample: int,
-        replies: dict[tuple[str, int], _Reply],
+        self, kind: EnvironmentRollout, skill: Skill | None, example: Example, sample: int, replies: _Replies
     ) -> None:
         self._kind = kind
         self._example = example
@@ -156,14 +141,12 @@ class _Rollout:
         self._steps: list[Step] = []
         self._answer: JsonObject | None = None
         self._talk = kind._user.talk(example, self._ask) if kind._user is not None else None
-        self._agent = self._agent_of(skill)
-
-    def _agent_of(self, skill: Skill | None) -> TurnAgent:
-        site, tools = self._kind.site, self._kind._tools
-        if tools is not None:
-            return ToolAgent(tools, skill, self._example, self._ask_target, self._steps)
-        text, offered = site.read_at_once(skill), site.offered(skill)
-        return ReplyingAgent(self._kind._form, self._example, text, offered, self._ask_target, self._steps)
+        self._agent: TurnAgent
+        if kind._tools is not None:
+            self._agent = ToolAgent(kind._tools, skill, example, self._ask_target, self._steps)
+        else:
+            text, offered = kind.site.read_at_once(skill), kind.site.offered(skill)
+            self._agent = ReplyingAgent(kind._form, example, text, offered, self._ask_target, self._steps)
 
     async def play(self, process: EnvironmentProcess) -> Trajectory:
         """Play to the end or to the limit of turns.
@@ -173,7 +156,9 @@ class _Rollout:
         """
         settings, tools = self._kind._settings, self._kind._tools
         seed = _seed(self._kind.site.plan.data.seed, self._example.id, self._sample)
-        state = await process.ask("reset", settings.reset_time, example=_given(self._example), seed=seed)
+        example = self._example
+        given = {**example.fields, **example.inputs, "gold": example.gold, "id": example.id}
+        state = await process.ask("reset", settings.reset_time, example=given, seed=seed)
         seen = await self._observed(process, state, opening=True)
         self._steps += seen.steps
         handle = Handle(partial(self._stepped, process), seen) if tools is not None and tools.acting else None
@@ -242,12 +227,12 @@ class _Rollout:
         """Return the reply of a model; that of the first attempt if it got the same prompt, which is charged once."""
         known = self._replies.get((role, number))
         inside = current_scope()
-        if known is not None and known.messages == messages:
-            completion = known.completion
+        if known is not None and known[0] == messages:
+            completion = known[1]
         else:
             call = Call(role, inside.stage, messages, (self._sample, again) if again else self._sample)
             completion = await self._kind.site.client.complete(call)
-            self._replies[role, number] = _Reply(messages, completion)
+            self._replies[role, number] = (messages, completion)
         inside.completions.append(completion)
         return completion
 
@@ -262,16 +247,13 @@ def opening_of(plan: Plan, root: Path) -> Opening:
     found = find_environment(str(plan.task.rollout.arguments[0]))
     more: dict[str, Any] = {"settings": settings.passed, "memory": settings.memory}
     if found.file is None and settings.python is None:
-        return opening_in_this_interpreter(found.target, root, **more)
+        path = tuple(place for place in sys.path if place)
+        return Opening(found.target, Path(sys.executable), root, path=path, **more)
     if found.find_python is not None:
         python = found.find_python(settings.python, root)
     else:
         python = declared_path(settings.python or "python3", root.resolve())
     return Opening(found.target, python, root, file=found.file, **more)
-
-
-def _given(example: Example) -> dict[str, Any]:
-    return {**example.fields, **example.inputs, "gold": example.gold, "id": example.id}
 
 
 def _seed(seed: int, example: str, sample: int) -> int:

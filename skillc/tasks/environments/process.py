@@ -9,7 +9,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -254,11 +253,6 @@ class EnvironmentPool:
         alive, self._alive = self._alive, set()
         self._idle.clear()
         await asyncio.gather(*(process.close() for process in alive))
-
-
-def opening_in_this_interpreter(target: str, root: Path, **more: Any) -> Opening:
-    """Return the opening of a class that this interpreter can import."""
-    return Opening(target, Path(sys.executable), root, path=tuple(place for place in sys.path if place), **more)
 
 
 def _line(**values: Any) -> bytes:

@@ -78,15 +78,7 @@ class Form:
     def messages(
         self, reads: Reads, example: Example, past: Sequence[Turn], now: str, actions: Sequence[str] | None
     ) -> tuple[Message, ...]:
-        """Return the prompt of one turn.
-
-        Args:
-            reads: the skills.
-            example: its inputs begin the conversation.
-            past: all turns so far.
-            now: the observation, cut to its limit.
-            actions: the possible ones, if the environment names them.
-        """
+        """Return the prompt of a turn: the inputs, the `past` turns within their limit, and the text of `now`."""
         start = first_kept([turn.size for turn in past], self.history)
         given = "\n\n".join(f"## {name}\n{as_text(value)}" for name, value in example.inputs.items())
         head = given + (f"\n\n[{counted(start, 'earlier turn')} left out]" if start else "")

@@ -37,9 +37,8 @@ from skillc.tasks.environments.acting import Acted, Ask, Moment, TurnAgent, acte
 from skillc.tasks.environments.prompts import Form, first_actions, first_kept
 from skillc.tasks.episodes import FINISH, AgentTools, dspy_tool, setting_of
 from skillc.tasks.kind import Recent, Site, Skill
-from skillc.tasks.opening import Openings
+from skillc.tasks.opening import Openings, opening_tool
 from skillc.tasks.predict import unreadable
-from skillc.tasks.react import opening_tool
 from skillc.text import counted
 from skillc.tokens import count_tokens
 from skillc.tools.functions import plain_schema
@@ -54,10 +53,7 @@ _ADAPTER = dspy.ChatAdapter(use_json_adapter_fallback=False)
 class ToolForm:
     """How the turns of agents with tools are written, and the tools of the program.
 
-    Args:
-        site: of the run.
-        form: limits of turns, history and observations.
-        settings: of `react { ... }`.
+    `form` has the limits of turns, history and observations; `settings` are those of `react { ... }`.
 
     Attributes:
         acting: whether tools act in the environment.
@@ -75,7 +71,7 @@ class ToolForm:
         self.declared = AgentTools(settings, site, inside=True)
         self.task = as_read(site.plan.task)
         self.acting = any(tool.acts for tool in self.declared.tools)
-        self.last = last_tool(self.task, acting=self.acting)
+        self.last = _last_tool(self.task, acting=self.acting)
         for tool in self.declared.tools:
             if tool.name in (self.last.name, OPEN):
                 raise SkillcError(f"`{tool.name}` of {tool.origin} {_TAKEN[tool.name]}", hint="rename the tool")
@@ -166,15 +162,7 @@ class _Entry:
 
 
 class ToolAgent(TurnAgent):
-    """A target that calls tools.
-
-    Args:
-        form: how turns are written.
-        skill: None for no skill.
-        example: its inputs.
-        ask: sends a prompt to the target's model.
-        steps: of the rollout, to which those of the target are added.
-    """
+    """A target that calls tools."""
 
     def __init__(self, form: ToolForm, skill: Skill | None, example: Example, ask: Ask, steps: list[Step]) -> None:
         super().__init__(steps)
@@ -318,7 +306,7 @@ def _read(signature: type[dspy.Signature], reply: str) -> dict[str, Any]:
     return found
 
 
-def last_tool(task: TaskPlan, *, acting: bool) -> Tool:
+def _last_tool(task: TaskPlan, *, acting: bool) -> Tool:
     """Return the tool with the outputs of the task as arguments, where other tools are `acting` or not."""
     arguments: dict[str, JsonObject] = {}
     for output in task.outputs:
