@@ -1,4 +1,4 @@
-"""The event loop of calls, their order (tickets), single flight, and prefix warm-up."""
+"""The event loop of calls, their order (tickets), many jobs at once, single flight, and prefix warm-up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import atexit
 import hashlib
 import threading
 from collections import OrderedDict, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -158,6 +158,35 @@ class TicketQueue:
             ahead = self._tickets[0].ahead
             if ahead is not None and not ahead.done():
                 ahead.set_result(None)
+
+
+# Enough to keep any queue of calls full, and so few that a large split fits into memory.
+MOST_TASKS = 512
+
+
+async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return all results in order. The first error cancels the rest and waits for their end.
+
+    Jobs start in order, at most `MOST_TASKS` at once.
+    """
+    results: dict[int, T] = {}
+    waiting = iter(enumerate(jobs))
+
+    async def work() -> None:
+        for i, job in waiting:
+            results[i] = await job
+
+    tasks = [asyncio.ensure_future(work()) for _ in range(min(MOST_TASKS, len(jobs)))]
+    try:
+        await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for _, job in waiting:
+            job.close()
+        raise
+    return [results[i] for i in range(len(jobs))]
 
 
 K = TypeVar("K")

@@ -11,6 +11,7 @@ from typing import TypeVar
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.language.loop import SPENDING_CAPS
+from skillc.models.concurrency import gather
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.description import OpeningScore, opening_score
 from skillc.optimize.engine import Engine
@@ -19,7 +20,7 @@ from skillc.optimize.gate.gate import measure_arm
 from skillc.optimize.host import stop_reason
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.null_arm import NullArm, measure_null_arm, null_arm_of
-from skillc.optimize.rollouts import Rollouts, gather
+from skillc.optimize.rollouts import Rollouts
 from skillc.outcomes import MICRO, Example, measured_mean
 from skillc.plan.schema import Plan
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test

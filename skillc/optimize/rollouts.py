@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -17,10 +17,10 @@ from skillc.json_values import JsonObject
 from skillc.metrics.judging.combine import counts_of
 from skillc.metrics.judging.judges import Judges, NoReference
 from skillc.metrics.meter import NO_VERDICTS, Meter, MetricError, unmeasured
-from skillc.models.concurrency import SingleFlight
+from skillc.models.concurrency import SingleFlight, gather
 from skillc.models.failures import BackendFailed
 from skillc.models.pacing import prefetching
-from skillc.optimize.host import Observer, Record, Unrecorded, Value
+from skillc.optimize.host import Observer, Record, Unrecorded, Value, Wave
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
 from skillc.plan.schema import Plan
 from skillc.tasks.kind import Skill
@@ -32,11 +32,6 @@ Runner = Callable[[Skill | None, Example, int, str], Awaitable[Rollout]]
 
 # Digest of the skill, id of the example, sample.
 _Key: TypeAlias = tuple[str, str, int]
-
-NO_SKILL = "none"
-# Enough to keep any line of calls full, and so few that a large split fits into memory.
-MOST_TASKS = 512
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +84,17 @@ class Outcome:
         return cls(cells, trajectory, value["feedback"], value.get("failure", ""), judged)
 
 
+class _ReadSkill(NamedTuple):
+    """A skill as a rollout gets it, with the digest of the skill and that of what a target can read of it."""
+
+    key: str
+    skill: Skill | None
+    text_digest: str | None
+
+
+_READ_NOTHING = _ReadSkill("none", None, None)
+
+
 class Rollouts:
     """Run and measure rollouts, each (skill, example, sample) once unless it fails.
 
@@ -124,13 +130,12 @@ class Rollouts:
         self._known: dict[_Key, Outcome] = {}
         self._held: dict[tuple[Term, str], bool] = {}
         self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
-        # Digest and text by identity, because hashing and rendering are slow. The document is kept alive: its id is
-        # not reused.
-        self._skills: dict[int, tuple[str, Skill]] = {}
+        # By identity, because hashing and rendering are slow. The document is kept alive: its id is not reused.
+        self._skills: dict[int, _ReadSkill] = {}
 
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """Return the outcome of an earlier rollout, or None."""
-        return self._known.get((self._key(skill)[0], example.id, sample))
+        return self._known.get((self._read(skill).key, example.id, sample))
 
     def outcome(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
         """Return the outcome of an earlier rollout by the digest of its skill and the id of its example, or None."""
@@ -183,43 +188,41 @@ class Rollouts:
             PermanentFailure, BudgetReached: from the models.
             MetricError: a metric raised or left its range.
         """
-        key, read = self._key(skill)
-        text_hash = read.digest(self._plan.skill.load) if read is not None else None
-        await self._measure_initial(key, examples, stage=stage, sample=sample)
+        read = self._read(skill)
+        await self._measure_initial(read.key, examples, stage=stage, sample=sample)
         wave = self._record.wave()
 
         async def run(example: Example) -> Outcome:
-            place = (key, example.id, sample)
+            place = (read.key, example.id, sample)
             earlier, attempt = self._known.get(place), self._attempts[place]
             self._attempts[place] += 1
 
-            async def work() -> tuple[Value, bool]:
+            async def work() -> Outcome:
                 try:
                     # Where only a judge failed, the rollout itself is not repeated.
                     rollout = (
                         Rollout(earlier.trajectory)
                         if earlier is not None and earlier.failure
-                        else await self._runner(read, example, sample, stage)
+                        else await self._runner(read.skill, example, sample, stage)
                     )
-                    outcome = await self._measured(key, example, rollout, (sample, attempt), stage)
+                    return await self._measured(read.key, example, rollout, (sample, attempt), stage)
                 except BackendFailed as problem:
                     raise problem.on(f"{self._meter.describe(example)}{self._meter.input_lines(example)}") from None
-                return outcome.to_json(), outcome.measured
 
-            outcome = Outcome.from_json(await wave.once(["rollout", text_hash, example.id, sample], work))
+            outcome = await _recorded(wave, ["rollout", read.text_digest, example.id, sample], work)
             self._known[place] = outcome
             return outcome
 
-        outcomes = await gather([self._one((key, e.id, sample), partial(run, e), shown=shown) for e in examples])
+        outcomes = await gather([self._one((read.key, e.id, sample), partial(run, e), shown=shown) for e in examples])
         wave.close()
         return outcomes
 
-    def _key(self, skill: Document | None) -> tuple[str, Skill | None]:
-        """Return the digest of a skill, and the skill as a rollout gets it."""
+    def _read(self, skill: Document | None) -> _ReadSkill:
         if skill is None:
-            return NO_SKILL, None
+            return _READ_NOTHING
         if id(skill) not in self._skills:
-            self._skills[id(skill)] = (digest(skill), Skill.of(skill))
+            read = Skill.of(skill)
+            self._skills[id(skill)] = _ReadSkill(digest(skill), read, read.digest(self._plan.skill.load))
         return self._skills[id(skill)]
 
     async def _one(self, key: _Key, run: Callable[[], Coroutine[Any, Any, Outcome]], *, shown: bool) -> Outcome:
@@ -255,9 +258,7 @@ class Rollouts:
         Raises:
             PermanentFailure, BudgetReached, MetricError: as `measure`.
         """
-        key, read = self._key(skill)
-        text_hash = read.digest(self._plan.skill.load) if read is not None else None
-        wave = self._record.wave()
+        read, wave = self._read(skill), self._record.wave()
 
         async def run(example: Example) -> Outcome | None:
             known = self.known(skill, example, sample)
@@ -266,14 +267,12 @@ class Rollouts:
             found = known
             for attempt in range(attempts):
 
-                async def work(attempt: int = attempt) -> tuple[Value, bool]:
+                async def work(attempt: int = attempt) -> Outcome:
                     index = (sample, attempt, repeat)
-                    again = await self._measured(key, example, Rollout(known.trajectory), index, stage)
-                    return again.to_json(), again.measured
+                    return await self._measured(read.key, example, Rollout(known.trajectory), index, stage)
 
-                found = Outcome.from_json(
-                    await wave.once(["judged", text_hash, example.id, sample, repeat, attempt], work)
-                )
+                name = ["judged", read.text_digest, example.id, sample, repeat, attempt]
+                found = await _recorded(wave, name, work)
                 if found.measured:
                     break
             self._observer.advance()
@@ -285,7 +284,7 @@ class Rollouts:
 
     async def _measure_initial(self, key: str, examples: Sequence[Example], *, stage: str, sample: int) -> None:
         """Run the initial skill on examples first, if a judge compares with it; what has a rollout is not repeated."""
-        if self._initial is None or key == self._key(self._initial)[0]:
+        if self._initial is None or key == self._read(self._initial).key:
             return
         missing = [each for each in examples if self._initial_rollout(each, sample) is None]
         if missing:
@@ -306,7 +305,7 @@ class Rollouts:
         trajectory, verdicts = rollout.trajectory, NO_VERDICTS
         if self._judges is not None and trajectory.answer is not None:
             initial = self._initial
-            own = initial is not None and key == self._key(initial)[0]
+            own = initial is not None and key == self._read(initial).key
             reference = trajectory if own else None if initial is None else self._initial_rollout(example, sample[0])
             try:
                 verdicts = await self._judges.judge(example, trajectory, initial=reference, sample=sample, stage=stage)
@@ -316,34 +315,19 @@ class Rollouts:
         return Outcome(measured.cells, trajectory, measured.feedback, measured.failure, counts_of(verdicts))
 
 
+async def _recorded(wave: Wave, name: Sequence[JsonValue], work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    """Return the outcome recorded under a name, else do the work and record it."""
+
+    async def recordable() -> tuple[Value, bool]:
+        outcome = await work()
+        return outcome.to_json(), outcome.measured
+
+    return Outcome.from_json(await wave.once(name, recordable))
+
+
 def failure_kind(outcome: Outcome) -> str | None:
     """Return the kind of failure of an unmeasured outcome, or None."""
     return next((cell.kind for cell in outcome.cells.values() if isinstance(cell, Unmeasured)), None)
-
-
-async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results in order. The first error cancels the rest and waits for their end.
-
-    Jobs start in order, at most `MOST_TASKS` at once.
-    """
-    results: dict[int, T] = {}
-    waiting = iter(enumerate(jobs))
-
-    async def work() -> None:
-        for i, job in waiting:
-            results[i] = await job
-
-    tasks = [asyncio.ensure_future(work()) for _ in range(min(MOST_TASKS, len(jobs)))]
-    try:
-        await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for _, job in waiting:
-            job.close()
-        raise
-    return [results[i] for i in range(len(jobs))]
 
 
 def is_failure(plan: Plan, outcome: Outcome) -> bool | None:

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import example_count
 
-from skillc.optimize import rollouts
-from skillc.optimize.rollouts import gather
+from skillc.models.concurrency import gather
 
 
 class Jobs:
@@ -46,7 +45,7 @@ def test_results_stand_in_order_and_jobs_begin_in_order(count: int, most: int, p
         return jobs
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rollouts, "MOST_TASKS", most)
+        patch.setattr(concurrency, "MOST_TASKS", most)
         jobs = asyncio.run(scenario())
     assert jobs.begun == list(range(count))
     assert jobs.most_tasks <= most + 1

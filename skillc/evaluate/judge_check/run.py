@@ -37,10 +37,10 @@ from skillc.metrics.judging.prompt import case_of, right_answers, shown_text
 from skillc.metrics.judging.verdict import JudgeFailed, Reply
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
+from skillc.models.concurrency import gather
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import Observer
 from skillc.optimize.loop.baseline import FlipCount
-from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.judges import JudgePlan, judges_of
 from skillc.plan.schema import ModelPlan

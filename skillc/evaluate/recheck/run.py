@@ -14,10 +14,10 @@ from skillc.evaluate.recheck.parts import Part
 from skillc.evaluate.skills import NONE, SkillArm, count_looks
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
+from skillc.models.concurrency import gather
 from skillc.optimize.final import ComparisonArm, paired_scores
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import Observer
-from skillc.optimize.rollouts import gather
 from skillc.outcomes import MICRO, Example, Mean, measured_mean
 from skillc.run.session import Session
 from skillc.run.stop import Stop

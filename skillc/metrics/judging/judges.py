@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm
@@ -16,6 +15,7 @@ from skillc.metrics.judging.verdict import JudgeFailed, MalformedVerdict, Reply,
 from skillc.metrics.primitives import same
 from skillc.models.calls import Call
 from skillc.models.client import Client
+from skillc.models.concurrency import gather
 from skillc.models.failures import CallFailed
 from skillc.outcomes import Example
 from skillc.plan.judges import JudgePlan, judges_of
@@ -23,7 +23,6 @@ from skillc.plan.schema import Plan, RubricPlan
 from skillc.text import cut
 from skillc.trajectories.trajectory import Trajectory
 
-T = TypeVar("T")
 _SHOWN = 120
 Verdicts = Mapping[CallTerm, Judged | JudgeFailed]
 """The result of each call of `judge` in the metrics of a plan."""
@@ -114,7 +113,7 @@ class Judges:
             NoReference: the example lacks the right answer that a judge compares with.
         """
         sample = (self._first + sample[0], *sample[1:])
-        found = await _all(
+        found = await gather(
             [self._one(each, example, trajectory, initial=initial, sample=sample, stage=stage) for each in self.each]
         )
         return {each.term: result for each, result in zip(self.each, found, strict=True)}
@@ -153,8 +152,8 @@ class Judges:
 
         reveal = "gold" in self._plan.optimize.sees or not judge.sees_gold
         if judge.against is None:
-            return combine_levels(judge, await _all([asked(role) for role in judge.roles]), reveal=reveal)
-        replies = await _all([asked(role, swapped) for role in judge.roles for swapped in (False, True)])
+            return combine_levels(judge, await gather([asked(role) for role in judge.roles]), reveal=reveal)
+        replies = await gather([asked(role, swapped) for role in judge.roles for swapped in (False, True)])
         return combine_pairs(judge, list(zip(replies[::2], replies[1::2], strict=True)), reveal=reveal)
 
     def _reference(
@@ -173,15 +172,3 @@ class Judges:
                 f"no right answer for `{judge.output}`", hint="a judge with `against = gold` compares with it"
             )
         return {judge.output: first}
-
-
-async def _all(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results in order; the first error cancels the rest and waits for their end."""
-    tasks = [asyncio.ensure_future(job) for job in jobs]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

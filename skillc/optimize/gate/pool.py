@@ -13,11 +13,11 @@ from skillc.gates.evidence import Evidence
 from skillc.gates.intervals import Interval, Truth
 from skillc.gates.stages import gates_for, reads_batch
 from skillc.gates.terms import SkillState
+from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.credit import flips
 from skillc.optimize.gate.gate import Decision, Result, evidence, mean_json, skills_by_name, text_evidence
 from skillc.optimize.host import CandidateProgress
-from skillc.optimize.rollouts import gather
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
 

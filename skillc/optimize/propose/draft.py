@@ -19,6 +19,7 @@ from skillc.document.edits import Edit, apply_edits
 from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest, tokens
+from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.propose.cases import (
@@ -42,7 +43,7 @@ from skillc.optimize.propose.cases import (
 from skillc.optimize.propose.prompting import CaseView, DraftRequest, TrajectoryView, draft_messages
 from skillc.optimize.propose.proposals import wording
 from skillc.optimize.propose.replies import RewriteReply
-from skillc.optimize.rollouts import Outcome, gather, is_failure
+from skillc.optimize.rollouts import Outcome, is_failure
 from skillc.optimize.screen.candidates import apply_and_report, ask_for_sections, first_fitting, writable_sections
 from skillc.optimize.screen.judges import goal_change
 from skillc.optimize.scripts import changes_script, without_scripts

@@ -14,6 +14,7 @@ from itertools import permutations, zip_longest
 
 from skillc.budget.steps import FAN_IN, MOST_CITED
 from skillc.document.edits import Add, Replace
+from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, SearchState
 from skillc.optimize.propose.cases import (
     Measured,
@@ -41,7 +42,6 @@ from skillc.optimize.propose.prompting import (
 )
 from skillc.optimize.propose.proposals import Proposal, as_proposed, check_edits, read_proposals, unite, wording
 from skillc.optimize.propose.replies import AggregateReply, ProposedEdit, ReflectReply
-from skillc.optimize.rollouts import gather
 from skillc.optimize.strategies.mechanism import Ask, ReflectionPrompt
 
 

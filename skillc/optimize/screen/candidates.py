@@ -17,6 +17,7 @@ from skillc.document.edits import START, Add, Edit, Move, Replace, apply_edits, 
 from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest
+from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, SearchState
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.gate.pool import passes_text_gates
@@ -24,7 +25,6 @@ from skillc.optimize.propose.cases import briefing
 from skillc.optimize.propose.prompting import budget_messages, rewrite_messages
 from skillc.optimize.propose.proposals import Proposal, edit_view, without_tags
 from skillc.optimize.propose.replies import BudgetReply, MalformedReply, RewriteReply
-from skillc.optimize.rollouts import gather
 from skillc.optimize.scripts import changes_script
 from skillc.plan.schema import GatePlan
 from skillc.text import listed
