@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,18 +115,18 @@ def check_merged(paths: ArtifactPaths) -> None:
 
 def _sections(paths: ArtifactPaths) -> list[Path]:
     """Return the further markdown files of a skill's folder that its lock lists."""
-    try:
-        names = list(json.loads(paths.lock.read_text(encoding="utf-8-sig"))["files"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    below = [name for name in names if isinstance(name, str) and name.startswith(f"{paths.name}/")]
-    return [paths.base / name for name in below if name.endswith(".md") and paths.base / name != paths.skill]
+    names = [name for name in _locked_files(paths) if name.startswith(f"{paths.name}/") and name.endswith(".md")]
+    return [paths.base / name for name in names if paths.base / name != paths.skill]
 
 
 def _is_as_compiled(path: Path, text: str, paths: ArtifactPaths) -> bool:
+    return hashlib.sha256(text.encode()).hexdigest() == _locked_files(paths).get(paths.key(path))
+
+
+def _locked_files(paths: ArtifactPaths) -> Mapping[str, object]:
+    """Return the digests of files in a skill's lock; none from a lock that cannot be read."""
     try:
-        lock = json.loads(paths.lock.read_text(encoding="utf-8-sig"))
-        known = lock["files"][paths.key(path)]
+        found = json.loads(paths.lock.read_text(encoding="utf-8-sig"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return bool(hashlib.sha256(text.encode()).hexdigest() == known)
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -13,6 +13,7 @@ from skillc.budget.null_arm import Turn
 from skillc.data.dataset import Dataset
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
+from skillc.gates.stages import gates_for
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.host import Observer, Reserve
 from skillc.optimize.propose.near import Near
@@ -21,7 +22,7 @@ from skillc.optimize.rollouts import NO_PREFETCH, Prefetcher, Rollouts, is_failu
 from skillc.optimize.schedule import Patience
 from skillc.optimize.scripts import UNTESTED, TestedScripts
 from skillc.outcomes import MICRO, Example, measured_mean
-from skillc.plan.schema import Plan
+from skillc.plan.schema import GatePlan, Plan
 from skillc.tokens import count_tokens
 from skillc.tools.tool import Tool
 
@@ -67,6 +68,11 @@ class Engine:
     near: Near = field(init=False, repr=False, compare=False)
     mechanisms: tuple[Mechanism, ...] = field(init=False, repr=False, compare=False)
     acceptance: Acceptance = field(init=False, repr=False, compare=False)
+
+    @property
+    def step_gates(self) -> tuple[GatePlan, ...]:
+        """The gates that decide the candidates of steps."""
+        return gates_for(self.plan.gates, slow=False)
 
     def __post_init__(self) -> None:
         # Strategies work with an engine, so their modules import this one.
@@ -241,6 +247,13 @@ def mean_score(engine: Engine, skill: Document | None, metric: str) -> Fraction 
     samples = engine.plan.optimize.samples
     totals = (engine.rollouts.total(skill, e, metric, samples=samples) for e in engine.dataset.validation)
     return measured_mean(totals, samples=samples).value
+
+
+def goal_change(engine: Engine, before: Document, after: Document, example: Example, sample: int = 0) -> int | None:
+    """Return the change of the goal from one skill to the other in millionths, None if either is unmeasured."""
+    goal = engine.plan.goal.name
+    old, new = (engine.rollouts.score(skill, example, goal, sample) for skill in (before, after))
+    return None if old is None or new is None else new - old
 
 
 def failing_examples(engine: Engine, skill: Document, examples: Iterable[Example]) -> list[Example]:

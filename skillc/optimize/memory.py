@@ -18,11 +18,10 @@ from pydantic import JsonValue
 from skillc.budget.steps import SHELF
 from skillc.document.edits import Delete, Edit, apply_edits
 from skillc.document.skill import Document, digest
-from skillc.optimize.engine import CandidateEffect, EditEffect, Engine, RejectedEdit, SearchState
+from skillc.optimize.engine import CandidateEffect, EditEffect, Engine, RejectedEdit, SearchState, goal_change
 from skillc.optimize.gate.credit import Flips
 from skillc.optimize.propose.cases import calls_on, shorten, visible_answer, visible_gold, visible_inputs
 from skillc.optimize.propose.proposals import Proposal, unite, wording
-from skillc.optimize.screen.judges import goal_change
 from skillc.optimize.scripts import changes_script
 from skillc.outcomes import Example
 

@@ -16,7 +16,6 @@ from skillc.gates import units
 from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence, ScoreBounds, SplitEvidence
 from skillc.gates.intervals import Truth
-from skillc.gates.stages import gates_for
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, SkillState, conjuncts, sides
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.gate import evidence, measure_arm, text_evidence
@@ -206,7 +205,7 @@ def accepts_itself(
         first: samples of the incumbent.
         second: samples of the candidate.
     """
-    gates = gates_for(engine.plan.gates, slow=False)
+    gates = engine.step_gates
     if engine.plan.optimize.accept != "gates" or not gates or not examples:
         return None
     known: Mapping[SkillState, Document] = dict.fromkeys(_STATES, skill)

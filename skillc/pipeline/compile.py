@@ -28,11 +28,10 @@ from skillc.models.client import Client
 from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.records import ServerSummary
-from skillc.optimize.description import is_trained, train_with_description
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import ArmScore, FinalResult, final_test
 from skillc.optimize.host import Observer, stop_reason
-from skillc.optimize.loop.train import TrainResult, train
+from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.null_arm import NullArm
 from skillc.plan.digest import DECISION_VERSION, plan_digest, run_id
@@ -178,15 +177,11 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
         EndpointUnreachable: a model was unreachable before the initial skill was measured.
     """
     plan = job.planned.plan
-    own = plan.optimize.method == "skillc"
-    if not own and any(section.tests is not None for section in plan.skill.sections):
+    if plan.optimize.method != "skillc" and any(section.tests is not None for section in plan.skill.sections):
         raise SkillcError(f"`method = {plan.optimize.method}` does not train scripts", hint="use the method `skillc`")
 
     async def search(engine: Engine, initial: Document) -> TrainResult:
-        engine = replace(engine, null_arm=job.estimated.bounds.null_arm)
-        if is_trained(engine.plan):
-            return await train_with_description(engine, initial)
-        return await (train(engine, initial) if own else train_by_method(engine, initial, client))
+        return await train_by_method(replace(engine, null_arm=job.estimated.bounds.null_arm), initial, client)
 
     with open_run(job, observer, client, stop) as run:
         trained, tested = asyncio.run(search_and_test(run, search))

@@ -19,7 +19,7 @@ from skillc.models.client import Client
 from skillc.models.ledger import Spending
 from skillc.optimize.final import ArmScore, FinalResult, final_test
 from skillc.optimize.host import SilentObserver
-from skillc.optimize.loop.train import TrainResult, train
+from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.rollouts import Rollouts
 from skillc.plan.initial import initial_document
@@ -240,9 +240,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
                 Rollouts(plan, runner, ModuleMeter(plan, Path.cwd()), session.watch),
                 _FinalTestReserve(client, len(material.dataset.test), len(instructions)),
             )
-            own = plan.optimize.method == "skillc"
-            initial = initial_document(plan)
-            trained = await (train(engine, initial) if own else train_by_method(engine, initial, client))
+            trained = await train_by_method(engine, initial_document(plan), client)
             tested = await final_test(trained, look=self._look(material))
         finally:
             await runner.close()

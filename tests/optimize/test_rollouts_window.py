@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thorough import example_count
 
+from skillc.models import concurrency
 from skillc.models.concurrency import gather
 
 

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
-from skillc.optimize.engine import Engine, SearchState
+from skillc.optimize.engine import Engine, SearchState, goal_change
 from skillc.outcomes import Example
 
 _WORD = re.compile(r"\w+")
@@ -52,24 +52,14 @@ class Flips:
 
 def flips(engine: Engine, candidate: Document, incumbent: Document) -> Flips:
     """Return what a candidate changed on the validation split, over the samples measured under both skills."""
-    changes = {
-        example.id: change
-        for example in engine.dataset.validation
-        if (change := _change(engine, candidate, incumbent, example)) is not None
-    }
+    changes: dict[str, int] = {}
+    for example in engine.dataset.validation:
+        for sample in range(engine.plan.optimize.samples):
+            change = goal_change(engine, incumbent, candidate, example, sample)
+            if change is not None:
+                changes[example.id] = changes.get(example.id, 0) + change
     cured = tuple(name for name, change in changes.items() if change > 0)
     return Flips(cured, tuple(name for name, change in changes.items() if change < 0), len(changes))
-
-
-def _change(engine: Engine, candidate: Document, incumbent: Document, example: Example) -> int | None:
-    goal = engine.plan.goal.name
-    differences = [
-        after - before
-        for sample in range(engine.plan.optimize.samples)
-        if (after := engine.rollouts.score(candidate, example, goal, sample)) is not None
-        and (before := engine.rollouts.score(incumbent, example, goal, sample)) is not None
-    ]
-    return sum(differences) if differences else None
 
 
 def count_flips(before: Mapping[str, int], found: Sequence[Flips]) -> Mapping[str, int]:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
-from skillc.gates.stages import gates_for, reads_batch
+from skillc.gates.stages import reads_batch
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize import memory
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, UndecidedPatch, decision_record
@@ -137,12 +137,11 @@ async def settle(
         CutOff: a cap or the user ended the run after a decision that is kept.
         BudgetReached: a cap ended the run before the decision, which is dropped.
     """
+    gates = engine.step_gates if gates is None else gates
     distinct = {digest(patch.candidate): patch for patch in reversed(patches)}
     patches = [patch for patch in patches if distinct[digest(patch.candidate)] is patch]
     if [patch for patch in patches if (await engine.scripts.check(patch.candidate)).passed]:
-        await _measure_incumbent_on_batch(
-            engine, state, batch, gates_for(engine.plan.gates, slow=False) if gates is None else gates
-        )
+        await _measure_incumbent_on_batch(engine, state, batch, gates)
     if position.kind != "step":
         engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
     engine.observer.candidates([_describe(patch) for patch in patches])
@@ -225,7 +224,7 @@ async def _decide(
     patches: Sequence[Patch],
     batch: Sequence[Example],
     *,
-    gates: Sequence[GatePlan] | None,
+    gates: Sequence[GatePlan],
     first_wave: Callable[[], None] | None = None,
 ) -> list[_Decided]:
     verdicts = [await engine.scripts.check(patch.candidate) for patch in patches]

@@ -15,7 +15,6 @@ from skillc.document.skill import Document, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
 from skillc.gates.intervals import Interval, Truth
-from skillc.gates.stages import gates_for
 from skillc.gates.terms import SkillState, StateTerm, calls
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine, SearchState
@@ -140,7 +139,7 @@ def is_hopeless(engine: Engine, state: SearchState) -> bool:
     known: dict[SkillState, Document] = dict(skills_by_name(state, state.incumbent))
     del known["candidate"]
     found = evidence(engine, known, (), text_evidence(engine, known, None))
-    gates = [gate for gate in gates_for(engine.plan.gates, slow=False) if gate.stage != "batch"]
+    gates = [gate for gate in engine.step_gates if gate.stage != "batch"]
     return decide_all(gates, found).truth is Truth.FALSE
 
 

@@ -11,7 +11,7 @@ from skillc.gates.draw import brief, draw
 from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence
 from skillc.gates.intervals import Interval, Truth
-from skillc.gates.stages import gates_for, reads_batch
+from skillc.gates.stages import reads_batch
 from skillc.gates.terms import SkillState
 from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, SearchState
@@ -137,7 +137,7 @@ class _Pool:
         gates: Sequence[GatePlan] | None,
     ) -> None:
         self._engine, self._state, self._batch = engine, state, tuple(batch)
-        self._gates = gates_for(engine.plan.gates, slow=False) if gates is None else gates
+        self._gates = engine.step_gates if gates is None else gates
         self._racers = [self._racer(rank, candidate) for rank, candidate in enumerate(candidates)]
 
     def _racer(self, rank: int, candidate: Document) -> _Racer:

@@ -22,6 +22,7 @@ from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.rollouts import Outcome
+from skillc.optimize.schedule import batches
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import FieldPlan, TaskPlan
 
@@ -202,6 +203,12 @@ class Bridge:
                 cell = outcome.cells[goal.name]
                 total += cell.value if isinstance(cell, Scored) else round(goal.low * MICRO)
         return total
+
+
+def first_batch(engine: Engine) -> tuple[Example, ...]:
+    """Return the first batch of the run."""
+    plan = engine.plan
+    return batches(engine.dataset.train, plan.optimize.batch, plan_seed=plan.data.seed, epoch=1)[0]
 
 
 # DSPy replaces an empty instruction with its own sentence.

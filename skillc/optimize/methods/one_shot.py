@@ -10,7 +10,7 @@ from skillc.document.skill import Document, for_optimizer
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.bridge import SEARCH, open_sections, section_texts, with_section_texts
+from skillc.optimize.methods.bridge import SEARCH, first_batch, open_sections, section_texts, with_section_texts
 from skillc.optimize.methods.peer import PROPOSE
 from skillc.optimize.methods.run import MethodResult
 from skillc.optimize.propose.cases import trajectory_views
@@ -24,7 +24,6 @@ from skillc.optimize.propose.prompting import (
 )
 from skillc.optimize.propose.replies import OneShotReply
 from skillc.optimize.rollouts import Outcome
-from skillc.optimize.schedule import batches
 from skillc.outcomes import Example
 from skillc.plan.initial import first_decides
 from skillc.plan.schema import Plan, TaskPlan
@@ -40,7 +39,7 @@ async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodR
         SkillcError: the run cannot continue.
     """
     plan = engine.plan
-    batch = batches(engine.dataset.train, plan.optimize.batch, plan_seed=plan.data.seed, epoch=1)[0]
+    batch = first_batch(engine)
     engine.observer.stage("one_shot", len(batch) + 1)
     try:
         outcomes = await engine.rollouts.measure(initial, batch, stage=SEARCH)

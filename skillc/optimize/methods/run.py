@@ -1,4 +1,4 @@
-"""Run another method with the same baseline, gates and verdict as the loop."""
+"""Search by the method of a plan: the loop, or another method with the same baseline, gates and verdict."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from pydantic import JsonValue
 
 from skillc.document.skill import Document, digest
-from skillc.gates.stages import gates_for, reads_batch
+from skillc.gates.stages import reads_batch
 from skillc.models.client import Client
+from skillc.optimize.description import is_trained, train_with_description
 from skillc.optimize.engine import Engine, Position, SearchState, decision_record
 from skillc.optimize.gate.decide import DOWN, ENDS, Patch, cut_off, settle
 from skillc.optimize.gate.gate import is_hopeless
 from skillc.optimize.loop.baseline import begin
-from skillc.optimize.loop.train import TrainResult
-from skillc.optimize.methods.bridge import section_texts
-from skillc.optimize.schedule import batches
+from skillc.optimize.loop.train import TrainResult, train
+from skillc.optimize.methods.bridge import first_batch, section_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,20 @@ def _method_named(name: str) -> Improve:
 
 
 async def train_by_method(engine: Engine, initial: Document, client: Client) -> TrainResult:
-    """Train by the method of the plan, and decide its result once by the gates of the program.
+    """Train by the method of the plan, after the description if it is trained.
 
-    If a cap, the clock or Ctrl-C ends the method, the result is the best skill that it had measured completely.
+    The gates of the program decide the result of another method than the loop once. If a cap, the clock or Ctrl-C ends
+    such a method, its result is the best skill that it had measured completely.
 
     Raises:
         BudgetReached: the caps do not admit the baseline.
+        EndpointUnreachable: the target stayed unreachable before the baseline was measured.
         PermanentFailure, MetricError, SkillcError: the run cannot continue; or the method's package is missing.
     """
+    if is_trained(engine.plan):
+        return await train_with_description(engine, initial)
+    if engine.plan.optimize.method == "skillc":
+        return await train(engine, initial)
     improve = _method_named(engine.plan.optimize.method)
     engine, state, quarantined = await begin(engine, initial)
     if is_hopeless(engine, state):
@@ -92,8 +98,8 @@ async def _decided(engine: Engine, state: SearchState, found: MethodResult) -> S
         engine.observer.decided({**decision_record(state, position, result="empty", reason=why), **record})
         return replace(state, decisions=state.decisions + 1)
     # Gates on the batch read the first one of the run.
-    batch = batches(engine.dataset.train, engine.plan.optimize.batch, plan_seed=engine.plan.data.seed, epoch=1)[0]
-    on_batch = any(reads_batch(gate.term) for gate in gates_for(engine.plan.gates, slow=False))
+    batch = first_batch(engine)
+    on_batch = any(reads_batch(gate.term) for gate in engine.step_gates)
     if on_batch and found.stopped in ("interrupted", "time"):
         return state
     if on_batch:

@@ -17,10 +17,10 @@ from pydantic import JsonValue
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.markdown import Refusal
-from skillc.document.rewrites import WantedRule, edits_to
+from skillc.document.rewrites import WantedRule
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.concurrency import gather
-from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState
+from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, goal_change
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.propose.cases import (
     Measured,
@@ -44,8 +44,13 @@ from skillc.optimize.propose.prompting import CaseView, DraftRequest, Trajectory
 from skillc.optimize.propose.proposals import wording
 from skillc.optimize.propose.replies import RewriteReply
 from skillc.optimize.rollouts import Outcome, is_failure
-from skillc.optimize.screen.candidates import apply_and_report, ask_for_sections, first_fitting, writable_sections
-from skillc.optimize.screen.judges import goal_change
+from skillc.optimize.screen.candidates import (
+    apply_and_report,
+    ask_for_sections,
+    edits_to_sections,
+    first_fitting,
+    writable_sections,
+)
 from skillc.optimize.scripts import changes_script, without_scripts
 from skillc.outcomes import Example
 
@@ -343,18 +348,11 @@ def _named(reply: RewriteReply, failures: Sequence[Measured], cases: Sequence[Ex
 
 
 def _edits_between(before: Document, after: Document, sections: Sequence[str]) -> tuple[Edit, ...] | None:
-    """Return the edits that turn some sections of one skill into those of another; None if one is refused."""
-    edits: list[Edit] = []
-    document = before
+    """Return the edits that turn some sections of one skill into those of another; None if there are none."""
+    wanted = []
     for name in sections:
-        section = after.section(name)
-        old = document.section(name)
-        if section is None or old is None or old.body == section.body:
-            continue
-        wanted = [WantedRule(r.text, r.topic or "", r.id, r.rationale, r.mark) for r in section.rules]
-        found = edits_to(document, name, wanted)
-        if isinstance(found, Refusal):
-            return None
-        edits += found
-        document = apply_edits(document, found).document
-    return tuple(edits) if edits else None
+        old, new = before.section(name), after.section(name)
+        if old is not None and new is not None and old.body != new.body:
+            wanted.append((name, [WantedRule(r.text, r.topic or "", r.id, r.rationale, r.mark) for r in new.rules]))
+    found = edits_to_sections(before, wanted)
+    return None if isinstance(found, Refusal) else found

@@ -302,13 +302,11 @@ def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Pro
 
 def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) -> tuple[Edit, ...] | Refusal:
     """Convert a rewrite to edits, or return why it is refused: another section, above a limit, no change."""
-    edits: list[Edit] = []
-    document = skill
+    wanted = []
     for part in reply.sections:
         if part.section not in sections:
-            asked = listed(sections)
-            return Refusal(f"section `{part.section}` was not to be rewritten, but {asked}")
-        wanted = [
+            return Refusal(f"section `{part.section}` was not to be rewritten, but {listed(sections)}")
+        rules = [
             WantedRule(
                 rule.text, rule.topic, rule.rule if rule.rule in skill.ids else None, without_tags(rule.rationale)
             )
@@ -316,14 +314,23 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
             else WantedRule(rule=rule.rule, topic=rule.topic)
             for rule in part.rules
         ]
-        found = edits_to(document, part.section, wanted)
+        wanted.append((part.section, rules))
+    return edits_to_sections(skill, wanted)
+
+
+def edits_to_sections(
+    skill: Document, wanted: Iterable[tuple[str, Sequence[WantedRule]]]
+) -> tuple[Edit, ...] | Refusal:
+    """Return the edits that give sections of a skill these rules, or why one refuses them."""
+    edits: list[Edit] = []
+    document = skill
+    for section, rules in wanted:
+        found = edits_to(document, section, rules)
         if isinstance(found, Refusal):
             return found
         edits += found
         document = apply_edits(document, found).document
-    if not edits:
-        return Refusal("the rewrite changes nothing")
-    return tuple(edits)
+    return tuple(edits) or Refusal("the rewrite changes nothing")
 
 
 def first_fitting(

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from skillc.document.edits import Add, Replace
 from skillc.document.skill import Document
-from skillc.optimize.engine import Engine, SearchState
+from skillc.optimize.engine import Engine, SearchState, goal_change
 from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import is_failure
 from skillc.outcomes import Example
@@ -130,13 +130,6 @@ class Trial:
         """Add what it changed on its near successes."""
         guarded = goal_changes(engine, incumbent, self.text, self.judges.right)
         return replace(self, proposal=replace(self.proposal, guarded=guarded))
-
-
-def goal_change(engine: Engine, before: Document, after: Document, example: Example) -> int | None:
-    """Return the change of the goal from one skill to the other in millionths, None if either is unmeasured."""
-    goal = engine.plan.goal.name
-    old, new = engine.rollouts.score(before, example, goal), engine.rollouts.score(after, example, goal)
-    return None if old is None or new is None else new - old
 
 
 def goal_changes(

@@ -16,9 +16,9 @@ from skillc.budget.steps import own_cases, right_cases
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.models.concurrency import gather
-from skillc.optimize.engine import Engine, SearchState
+from skillc.optimize.engine import Engine, SearchState, goal_change
 from skillc.optimize.propose.proposals import Proposal, wording
-from skillc.optimize.screen.judges import Judges, Panel, Trial, goal_change, panel_of
+from skillc.optimize.screen.judges import Judges, Panel, Trial, panel_of
 from skillc.outcomes import Example
 
 TIMES_A_TEXT_IS_SCREENED = 3

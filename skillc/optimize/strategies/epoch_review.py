@@ -14,7 +14,7 @@ from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
 from skillc.gates.stages import gates_for
 from skillc.json_values import objects_in
-from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.engine import Engine, Position, SearchState, goal_change
 from skillc.optimize.gate.decide import Patch, settle
 from skillc.optimize.gate.gate import goal_of, mean_json
 from skillc.optimize.propose.cases import (
@@ -76,14 +76,13 @@ async def compare_epoch(engine: Engine, first: Document, last: Document, epoch: 
 
 
 def _change(engine: Engine, first: Document, last: Document, example: Example) -> Change | None:
-    goal = engine.plan.goal
-    before = engine.rollouts.score(first, example, goal.name)
-    after = engine.rollouts.score(last, example, goal.name)
-    if before is None or after is None:
+    change, goal = goal_change(engine, first, last, example), engine.plan.goal
+    if change is None:
         return None
-    if after != before:
-        return "improved" if after > before else "regressed"
-    return "still_right" if after == goal.high * MICRO else "still_failing"
+    if change:
+        return "improved" if change > 0 else "regressed"
+    is_right = engine.rollouts.score(last, example, goal.name) == goal.high * MICRO
+    return "still_right" if is_right else "still_failing"
 
 
 class SlowUpdate(Mechanism):

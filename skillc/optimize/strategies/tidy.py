@@ -20,7 +20,6 @@ from skillc.document.markdown import Refusal
 from skillc.document.skill import Document, Section, digest, for_optimizer, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
-from skillc.gates.stages import gates_for
 from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, SkillState, StateTerm, Term
 from skillc.optimize.engine import Engine, Position, SearchState
 from skillc.optimize.gate.credit import Flips, attribute_flips, distinct_words, flips
@@ -180,7 +179,7 @@ def tidy_gates(engine: Engine, state: SearchState) -> tuple[GatePlan, ...]:
     )
     known = skills_by_name(state, state.incumbent)
     same = evidence(engine, known, (), text_evidence(engine, known, Fraction(0), base_of_change(state.incumbent)))
-    binding = [g for g in gates_for(engine.plan.gates, slow=False) if decide_all([g], same).truth is not Truth.FALSE]
+    binding = [g for g in engine.step_gates if decide_all([g], same).truth is not Truth.FALSE]
     return (*own, *binding)
 
 
