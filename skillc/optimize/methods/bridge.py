@@ -26,7 +26,7 @@ from skillc.optimize.schedule import batches
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import FieldPlan, TaskPlan
 
-SEARCH = "search"
+SEARCH, PROPOSE = "search", "propose"
 # Repetitions of an unmeasured rollout. The method stops if more than a twentieth of at least `_FEWEST` stay unmeasured.
 _RETRIES = 1
 _MOST_LOST = 20

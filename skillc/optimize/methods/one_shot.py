@@ -10,23 +10,19 @@ from skillc.document.skill import Document, for_optimizer
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached
 from skillc.optimize.engine import Engine
-from skillc.optimize.methods.bridge import SEARCH, first_batch, open_sections, section_texts, with_section_texts
-from skillc.optimize.methods.peer import PROPOSE
+from skillc.optimize.methods.bridge import PROPOSE, SEARCH, first_batch, section_texts, with_section_texts
 from skillc.optimize.methods.run import MethodResult
-from skillc.optimize.propose.cases import trajectory_views
+from skillc.optimize.propose.cases import section_views, trajectory_views
 from skillc.optimize.propose.prompting import (
     Messages,
-    SectionView,
     TrajectoryView,
     field_views,
     rollout_text,
     templates,
 )
 from skillc.optimize.propose.replies import OneShotReply
-from skillc.optimize.rollouts import Outcome
-from skillc.outcomes import Example
 from skillc.plan.initial import first_decides
-from skillc.plan.schema import Plan, TaskPlan
+from skillc.plan.schema import TaskPlan
 from skillc.tools.tool import text_lines, with_texts
 
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -43,15 +39,14 @@ async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodR
     engine.observer.stage("one_shot", len(batch) + 1)
     try:
         outcomes = await engine.rollouts.measure(initial, batch, stage=SEARCH)
-        views, best = _views(plan, batch, outcomes), f"{float(plan.goal.high):g}"
-        first = first_decides(plan.skill, plan.task)
+        measured = [pair for pair in zip(batch, outcomes, strict=True) if pair[1].measured]
         messages = one_shot_messages(
             task=plan.task,
             document=initial,
-            trajectories=views,
-            best=best,
-            first_decides=first,
-            tools=text_lines(with_texts(engine.tools, initial, renames=engine.plan.skill.renames_tools)),
+            trajectories=trajectory_views(plan, measured, limit=plan.optimize.trajectory_limit),
+            best=f"{float(plan.goal.high):g}",
+            first_decides=first_decides(plan.skill, plan.task),
+            tools=text_lines(with_texts(engine.tools, initial, renames=plan.skill.renames_tools)),
         )
         reply = await engine.optimizer.ask(OneShotReply, messages, stage=PROPOSE, sample=(1, 1, 0))
     except BudgetReached as cap:
@@ -64,11 +59,6 @@ async def one_shot(engine: Engine, initial: Document, client: Client) -> MethodR
         return replace(made, problem=f"the optimizer wrote `{stray[0]}`, which is no section that may change")
     written = with_section_texts(initial, reply.sections)
     return replace(made, document=written.document, problem=written.problem, tried=1)
-
-
-def _views(plan: Plan, batch: Sequence[Example], outcomes: Sequence[Outcome]) -> list[TrajectoryView]:
-    measured = [(example, outcome) for example, outcome in zip(batch, outcomes, strict=True) if outcome.measured]
-    return trajectory_views(plan, measured, limit=plan.optimize.trajectory_limit)
 
 
 def one_shot_messages(
@@ -84,24 +74,17 @@ def one_shot_messages(
 
     `best` is the goal's best score, `first_decides` and `tools` as in `Briefing`.
     """
-    prompt = (
-        templates(_PROMPTS)
-        .get_template("one_shot.j2")
-        .render(
-            inputs=field_views(task.inputs),
-            outputs=field_views(task.outputs),
-            rollout=rollout_text(task.rollout),
-            tools=tools,
-            skill=for_optimizer(document),
-            sections=[SectionView(s.name, s.mode, s.limit, s.tokens) for s in open_sections(document)],
-            trajectories=trajectories,
-            best=best,
-            renames_tools=any(section.renames is not None for section in document.sections),
-        )
+    template = templates(_PROMPTS).get_template
+    prompt = template("one_shot.j2").render(
+        inputs=field_views(task.inputs),
+        outputs=field_views(task.outputs),
+        rollout=rollout_text(task.rollout),
+        tools=tools,
+        skill=for_optimizer(document),
+        sections=section_views(document),
+        trajectories=trajectories,
+        best=best,
+        renames_tools=any(section.renames is not None for section in document.sections),
     )
-    system = (
-        templates(_PROMPTS)
-        .get_template("one_shot_system.j2")
-        .render(first_decides=first_decides, one_turn=task.rollout.one_turn)
-    )
+    system = template("one_shot_system.j2").render(first_decides=first_decides, one_turn=task.rollout.one_turn)
     return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})

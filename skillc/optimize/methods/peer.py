@@ -22,7 +22,7 @@ from skillc.models.dspy_lm import RoleEngine, RoleLM, make_lm, scope
 from skillc.models.failures import CallFailed
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import stop_reason
-from skillc.optimize.methods.bridge import Bridge, EditedDocument, Halt, section_texts
+from skillc.optimize.methods.bridge import PROPOSE, Bridge, EditedDocument, Halt, section_texts
 from skillc.optimize.methods.run import MethodResult
 from skillc.optimize.propose.cases import rendered_steps, visible_answer, visible_feedback, visible_gold, visible_inputs
 from skillc.optimize.rollouts import Outcome
@@ -260,9 +260,6 @@ def quiet() -> Iterator[None]:
         tqdm.tqdm.__init__ = drawn
         log.setLevel(level)
         _QUIET.reset(token)
-
-
-PROPOSE = "propose"
 
 
 class AskingEngine(RoleEngine):

@@ -190,11 +190,6 @@ T = TypeVar("T")
 
 def briefing(engine: Engine, state: SearchState) -> Briefing:
     """Return the shared part of a prompt, the same for all reflections of a step, so that a prefix cache hits."""
-    sections = [
-        SectionView(section.name, section.mode, section.limit, section.tokens)
-        for section in state.incumbent.sections
-        if section.mode != "frozen"
-    ]
     notes: dict[str, str] = {}
     for mechanism in engine.mechanisms:
         notes |= mechanism.notes(state)
@@ -205,7 +200,7 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
     return Briefing(
         skill=for_optimizer(state.incumbent, notes),
         task=engine.plan.task,
-        sections=sections,
+        sections=section_views(state.incumbent),
         meta=state.memory.meta,
         rejected=rejected_lines(state.incumbent, state.memory.rejected) if engine.plan.optimize.rejected_buffer else [],
         knowledge=engine.plan.optimize.knowledge,
@@ -218,6 +213,11 @@ def briefing(engine: Engine, state: SearchState) -> Briefing:
         answered=engine.dataset.answered,
         scripts=[(each.name, each.file or "", rule.id) for each in scripts for rule in each.rules],
     )
+
+
+def section_views(skill: Document) -> list[SectionView]:
+    """Return the sections that the optimizer may edit."""
+    return [SectionView(s.name, s.mode, s.limit, s.tokens) for s in skill.sections if s.mode != "frozen"]
 
 
 def rejected_lines(skill: Document, entries: Sequence[RejectedEdit]) -> list[str]:
