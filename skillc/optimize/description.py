@@ -22,7 +22,6 @@ from skillc.gates.evaluate import decide
 from skillc.gates.functions import CONDITIONAL
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, FieldTerm, MeanTerm, MetricTerm, Operation, Term, WordTerm
-from skillc.language.loop import BudgetPlan
 from skillc.metrics.triggers import conditions
 from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.gate import evidence, skills_by_name, text_evidence
@@ -126,7 +125,7 @@ def description_plan(plan: Plan, steps: int, kept: Sequence[GatePlan] = ()) -> P
             "gates": (GatePlan(name="better", term=better, text="opened right more often", stage="validation"), *kept),
             "requires": (),
             "optimize": replace(plan.optimize, lapses=False),
-            "budget": _with_steps(plan.budget, steps),
+            "budget": replace(plan.budget, steps=steps),
         }
     )
 
@@ -140,10 +139,6 @@ def _free(name: str, taken: Sequence[str]) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _with_steps(budget: BudgetPlan, steps: int) -> BudgetPlan:
-    return replace(budget, steps=steps)
 
 
 class DescriptionRollouts(Rollouts):
@@ -214,21 +209,16 @@ def _wrong(name: str, opened: Sequence[str]) -> str:
 # ---- the run --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """The steps of the run that train the description, and the others."""
+def share_of_steps(plan: Plan, train_size: int) -> tuple[int, int]:
+    """Return how many steps of a run train the description, and how many the text.
 
-    description: int
-    text: int
-
-
-def share_of_steps(plan: Plan, train_size: int) -> Share:
-    """Split the steps of a run: a third for the description, at most one epoch; all if nothing else is trained."""
+    The description gets a third, at most one epoch; all if nothing else is trained.
+    """
     total = steps_of(plan, train_size)
     if not has_trained_sections(plan):
-        return Share(total, 0)
+        return total, 0
     first = min(max(1, total // 3), steps_per_epoch(plan, train_size), total)
-    return Share(first, total - first)
+    return first, total - first
 
 
 class _OfDescription(ForwardingObserver):
@@ -244,16 +234,17 @@ async def train_with_description(engine: Engine, initial: Document) -> TrainResu
     Raises:
         BudgetReached, EndpointUnreachable, PermanentFailure, MetricError, SkillcError: as `train`.
     """
-    plan, share = engine.plan, share_of_steps(engine.plan, len(engine.dataset.train))
-    found = await _train_description(engine, initial, share.description)
+    plan = engine.plan
+    first, others = share_of_steps(plan, len(engine.dataset.train))
+    found = await _train_description(engine, initial, first)
     start = with_description(initial, found.state.best) if found.state.accepted else initial
-    if found.stopped not in ("epochs", "steps", "patience", "perfect", "exhausted", "undecided") or not share.text:
+    if found.stopped not in ("epochs", "steps", "patience", "perfect", "exhausted", "undecided") or not others:
         state = replace(found.state, initial=initial, incumbent=start, best=start)
         known = {example.id for example in found.engine.dataset.validation}
         kept = tuple(example for example in engine.dataset.validation if example.id in known)
         engine = replace(engine, dataset=replace(engine.dataset, validation=kept))
         return TrainResult(_own(engine, state), engine, found.stopped, found.quarantined)
-    rest = replace(engine, plan=plan.model_copy(update={"budget": _with_steps(plan.budget, share.text)}))
+    rest = replace(engine, plan=plan.model_copy(update={"budget": replace(plan.budget, steps=others)}))
     trained = await train(rest, start, begun=replace(found.state, initial=initial))
     return replace(trained, engine=replace(trained.engine, plan=plan))
 

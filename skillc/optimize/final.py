@@ -82,7 +82,8 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
     seen = test if verdict.n else ()
     if trained.stopped not in ("interrupted", DOWN):
         await _measure_other_arms(engine, state.best, [*engine.dataset.validation, *seen])
-    if engine.null_arm == "last" and trained.stopped not in _CUT_OFF and engine.admits(_rollouts_again(engine)):
+    again = len(engine.dataset.validation) * engine.plan.optimize.samples
+    if engine.null_arm == "last" and trained.stopped not in _CUT_OFF and engine.admits(again):
         await measure_null_arm(engine, state.initial)
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
 
@@ -113,10 +114,6 @@ async def _measure_other_arms(engine: Engine, best: Document, examples: Sequence
     if engine.always_read is not None:
         what = "the comparison with a skill that is always read"
         await measure_arm(engine, best, examples, stage="always read", what=what, rollouts=engine.always_read)
-
-
-def _rollouts_again(engine: Engine) -> int:
-    return len(engine.dataset.validation) * engine.plan.optimize.samples
 
 
 def _both(

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
@@ -105,7 +106,7 @@ class Rollouts:
         observer: gets the progress.
         record: has the outcomes of a resumed run.
         judges: asked before a rollout is measured; None if no metric reads a judge.
-        initial: the skill that a judge may compare with.
+        initial: the skill that a judge compares with; None if none does.
     """
 
     def __init__(
@@ -125,13 +126,18 @@ class Rollouts:
         self._observer = observer
         self._record = record or Unrecorded()
         self._judges = judges or None
-        self._initial = initial if judges is not None and judges.compares_with_initial else None
+        self._initial = initial
         self._attempts: Counter[_Key] = Counter()
         self._known: dict[_Key, Outcome] = {}
         self._held: dict[tuple[Term, str], bool] = {}
         self._flights: SingleFlight[_Key, Outcome] = SingleFlight()
         # By identity, because hashing and rendering are slow. The document is kept alive: its id is not reused.
         self._skills: dict[int, _ReadSkill] = {}
+
+    @property
+    def root(self) -> Path:
+        """The program's folder."""
+        return self._meter.root
 
     def known(self, skill: Document | None, example: Example, sample: int = 0) -> Outcome | None:
         """Return the outcome of an earlier rollout, or None."""

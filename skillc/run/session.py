@@ -214,7 +214,6 @@ class Session:
         self.watch = RunObserver(observer, self.stop, record)
         self._record: Record = record or Unrecorded()
         self._runners: list[RolloutRunner] = []
-        self._root = Path()
         client.pacing.report = observer.note
         client.clock = self.stop
         client.preload()
@@ -234,7 +233,6 @@ class Session:
         most `most` of them are in flight at once; None sets no limit.
         """
         plan = plan or self.plan
-        self._root = meter.root
         runner = RolloutRunner(plan, self.client, role=role, root=meter.root, most=most)
         self._runners.append(runner)
 
@@ -314,14 +312,14 @@ class Session:
             reserve=reserve,
             tools=self.tools,
             always_read=always_read,
-            scripts=self._scripts(),
+            scripts=self._scripts(rollouts.root),
             max_rollout_cost=None if estimated is None else self._dearest(estimated),
             admits=(lambda rollouts: True)
             if estimated is None
             else partial(self._admits, most_calls(self.plan, estimated.sizes)),
         )
 
-    def _scripts(self) -> TestedScripts:
+    def _scripts(self, root: Path) -> TestedScripts:
         """Return the tests of the program's scripts.
 
         Raises:
@@ -329,9 +327,7 @@ class Session:
         """
         if not any(section.tests is not None for section in self.plan.skill.sections):
             return UNTESTED
-        return TestedScripts(
-            ScriptTests(self.plan, self._root, self.client.pacing.report, self.client.hide), self._record
-        )
+        return TestedScripts(ScriptTests(self.plan, root, self.client.pacing.report, self.client.hide), self._record)
 
     def _dearest(self, estimated: Estimated) -> int | None:
         """Return the highest cost of one rollout in nano-dollars; None if a price is unknown."""

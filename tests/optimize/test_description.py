@@ -118,8 +118,7 @@ def test_the_task_of_the_loop_is_to_open_it_or_not(tmp_path) -> None:
     ],
 )
 def test_the_steps_are_shared_and_none_is_added(tmp_path, caps, section, share) -> None:
-    found = share_of_steps(plan(tmp_path, CAPS=caps, SECTION=section), 1)
-    assert (found.description, found.text) == share
+    assert share_of_steps(plan(tmp_path, CAPS=caps, SECTION=section), 1) == share
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ require steady = flip_rate(kind_ok) <= 10%""",
 class Played:
     """Judges that say what `says` returns for (example, sample), and keep what they were asked."""
 
-    def __init__(self, plan, says, *, initial=False):
-        self.each, self._says, self.asked, self.compares_with_initial = judges_of(plan), says, [], initial
+    def __init__(self, plan, says):
+        self.each, self._says, self.asked = judges_of(plan), says, []
 
     def __bool__(self):
         return True
@@ -42,14 +42,15 @@ class Played:
         return {each.term: self._says(example, sample) for each in self.each}
 
 
-def workshop(folder, says, program=JUDGED, **options):
+def workshop(folder, says, program=JUDGED, *, initial=False):
     """A workshop whose rollouts are judged as told."""
     made = Workshop(folder, lambda call: "{}", program=program)
-    judges = Played(made.plan, says, **options)
+    judges = Played(made.plan, says)
     rollouts = made.engine.rollouts
     made.engine = SimpleNamespace(**{name: getattr(made.engine, name) for name in made.engine.__dataclass_fields__})
+    first = made.state.initial if initial else None
     made.engine.rollouts = Rollouts(
-        made.plan, rollouts._runner, rollouts._meter, made.observer, judges=judges, initial=made.state.initial
+        made.plan, rollouts._runner, rollouts._meter, made.observer, judges=judges, initial=first
     )
     return made, judges
 

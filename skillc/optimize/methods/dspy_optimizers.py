@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import dspy
 
-from skillc.budget.steps import (
-    FULL_EVERY,
-    GEPA_MINIBATCH,
-    MINIBATCH,
-    Trials,
-    gepa_calls,
-    method_counts,
-    rollouts_of,
-    trials_of,
-)
-from skillc.document.skill import Document
+from skillc.budget.steps import FULL_EVERY, GEPA_MINIBATCH, MINIBATCH, gepa_calls, rollouts_of, trials_of
 from skillc.errors import SkillcError
-from skillc.models.client import Client
-from skillc.optimize.engine import Engine
 from skillc.optimize.methods.bridge import guidance, open_sections
 from skillc.optimize.methods.peer import Bench, plain_score, score_with_feedback, search
-from skillc.optimize.methods.run import Improve, MethodResult
+from skillc.optimize.methods.run import Improve
 
 # MIPROv2 searches with optuna.
 _PACKAGES = {"gepa": "gepa", "miprov2": "optuna"}
@@ -41,34 +30,19 @@ def method_named(name: str) -> Improve:
             f"`method = {name}` needs the package `{_PACKAGES[name]}`, which is not installed",
             hint=f"pip install 'skillc[{name}]'",
         )
-    return gepa if name == "gepa" else miprov2
+    return partial(search, peer=_gepa if name == "gepa" else _miprov2)
 
 
-async def gepa(engine: Engine, initial: Document, client: Client) -> MethodResult:
+def _gepa(bench: Bench) -> Any:
     """Return GEPA's best candidate on the validation split.
 
     It may make as many rollouts as the plan's steps would: a batch and a validation each. It reflects with the
     optimizer model on what `sees` allows, one section at a time, and stops early at a perfect skill.
-
-    Raises:
-        SkillcError: the run cannot continue.
     """
-    train, validation = len(engine.dataset.train), len(engine.dataset.validation)
-    calls = gepa_calls(rollouts_of(engine.plan, train, validation), validation)
-    return await search(
-        engine,
-        initial,
-        client,
-        lambda bench: _run_gepa(bench, calls),
-        method_counts(engine.plan, train, validation).rollouts,
-    )
-
-
-def _run_gepa(bench: Bench, calls: int) -> Any:
-    plan = bench.bridge.engine.plan
+    plan, validation = bench.bridge.engine.plan, len(bench.validation)
     optimizer = dspy.GEPA(
         metric=score_with_feedback,
-        max_metric_calls=calls,
+        max_metric_calls=gepa_calls(rollouts_of(plan, len(bench.train), validation), validation),
         reflection_minibatch_size=GEPA_MINIBATCH,
         reflection_lm=bench.optimizer,
         instruction_proposer=SectionProposer(bench),
@@ -110,27 +84,15 @@ class SectionProposer:
         return texts
 
 
-async def miprov2(engine: Engine, initial: Document, client: Client) -> MethodResult:
+def _miprov2(bench: Bench) -> Any:
     """Return MIPROv2's best combination of proposed texts on the validation split, without demonstrations.
 
     The numbers of candidates and trials follow from the rollouts that the plan's steps would make, by MIPROv2's own
-    rule. It does not see the module's source, which says nothing about the task.
-
-    Raises:
-        SkillcError: the run cannot continue.
+    rule. It does not see the module's source, which is unrelated to the task.
     """
-    train, validation = len(engine.dataset.train), len(engine.dataset.validation)
-    trials = trials_of(rollouts_of(engine.plan, train, validation), validation, len(open_sections(initial)))
-    return await search(
-        engine,
-        initial,
-        client,
-        lambda bench: _run_miprov2(bench, trials),
-        method_counts(engine.plan, train, validation).rollouts,
-    )
-
-
-def _run_miprov2(bench: Bench, trials: Trials) -> Any:
+    plan, validation = bench.bridge.engine.plan, len(bench.validation)
+    rollouts = rollouts_of(plan, len(bench.train), validation)
+    trials = trials_of(rollouts, validation, len(open_sections(bench.bridge.initial)))
     optimizer = dspy.MIPROv2(
         metric=plain_score,
         prompt_model=bench.optimizer,
@@ -142,7 +104,7 @@ def _run_miprov2(bench: Bench, trials: Trials) -> Any:
         metric_threshold=1.0,
         num_threads=bench.threads,
         track_stats=False,
-        seed=bench.bridge.engine.plan.data.seed,
+        seed=plan.data.seed,
     )
     return optimizer.compile(
         bench.student,

@@ -15,6 +15,7 @@ import dspy
 import tqdm
 from dspy.lm15 import Request, Response
 
+from skillc.budget.steps import method_counts
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.models.client import Client
@@ -48,14 +49,15 @@ class Bench:
 Peer = Callable[[Bench], Any]
 
 
-async def search(engine: Engine, initial: Document, client: Client, peer: Peer, most: int) -> MethodResult:
+async def search(engine: Engine, initial: Document, client: Client, *, peer: Peer) -> MethodResult:
     """Return the result of an optimizer, or the best skill that it had measured when it was cut off.
 
-    `peer` builds and runs the optimizer, with at most `most` rollouts.
+    `peer` builds and runs the optimizer, with at most the rollouts of the plan's method.
 
     Raises:
         SkillcError: the run cannot continue: a model refuses, a metric fails.
     """
+    most = method_counts(engine.plan, len(engine.dataset.train), len(engine.dataset.validation)).rollouts
     bridge = Bridge(engine, initial, most)
     asking = AskingEngine(client, bridge)
     bench = Bench(
