@@ -25,7 +25,7 @@ class Example:
         gold: by name of the task's outputs. Of a list any value is right, unless the output is a list.
         fields: by name of the program's data fields.
         group: the split group, the example's id if the program declares none.
-        labels: texts that stand for inputs which are no text, by name: an image's name and size.
+        labels: texts for inputs that are not text, by name: an image's name and size.
     """
 
     id: str

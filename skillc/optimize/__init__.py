@@ -6,7 +6,8 @@ context, and `SearchState`: the search, its memory and its counters. Each step t
 the only one that has scripts tested; the record of a resumed run answers all three. `host.py` has the interfaces to the
 run around the loop.
 
-- *loop*: `baseline.py` measures the initial skill; `schedule.py` has seeds, batches, the edit schedule and patience.
+- *loop*: `baseline.py` does what comes before the first decision, `null_arm.py` compares the initial skill with itself;
+  `schedule.py` has seeds, batches, the edit schedule and patience.
 - *propose*: `reflect.py` asks for edits and merges those that conflict; `draft.py` rewrites whole sections. `cases.py`
   chooses and renders cases, `near.py` searches by text, `prompting.py` renders prompts, `replies.py` reads replies.
 - *screen*: `judges.py` chooses the examples that judge an edit, `screen.py` tries edits alone on them, and
@@ -17,5 +18,6 @@ run around the loop.
 - *strategies*: optional parts. `mechanism.py` is the interface and `registry.py` the list; `acceptance.py` decides by
   the gates or accepts always. A new mechanism is one file and one entry (`tests/optimize/test_mechanisms.py`).
 - *end*: `final.py` runs the test.
-- `methods/` runs DSPy's optimizers and the single rewrite under the same gates.
+- *other searches*: `description.py` trains a description by the same loop; `methods/` runs DSPy's optimizers and the
+  single rewrite under the same gates, and chooses the search of a plan (`methods/run.py`).
 """

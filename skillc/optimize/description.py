@@ -27,7 +27,7 @@ from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.gate.gate import evidence, skills_by_name, text_evidence
 from skillc.optimize.host import ForwardingObserver, Observer
 from skillc.optimize.loop.baseline import first_state
-from skillc.optimize.loop.train import TrainResult, train
+from skillc.optimize.loop.train import COMPLETED, TrainResult, train
 from skillc.optimize.null_arm import measure_null_arm
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
@@ -238,7 +238,7 @@ async def train_with_description(engine: Engine, initial: Document) -> TrainResu
     first, others = share_of_steps(plan, len(engine.dataset.train))
     found = await _train_description(engine, initial, first)
     start = with_description(initial, found.state.best) if found.state.accepted else initial
-    if found.stopped not in ("epochs", "steps", "patience", "perfect", "exhausted", "undecided") or not others:
+    if found.stopped not in COMPLETED or not others:
         state = replace(found.state, initial=initial, incumbent=start, best=start)
         known = {example.id for example in found.engine.dataset.validation}
         kept = tuple(example for example in engine.dataset.validation if example.id in known)
@@ -334,17 +334,17 @@ class OpeningScore:
 
     @property
     def verified(self) -> bool:
-        """Whether there are rollouts of both kinds; without near misses or without cases a share says nothing."""
+        """Whether there are rollouts of both kinds, without which the shares are meaningless."""
         return self.wanted > 0 and self.others > 0
 
     @property
     def precision(self) -> Fraction | None:
-        """The share of openings that were wanted, 0 without any; None if it says nothing."""
+        """The share of openings that were wanted, 0 without any; None unless `verified`."""
         return Fraction(self.hits, max(1, self.hits + self.strays)) if self.verified else None
 
     @property
     def recall(self) -> Fraction | None:
-        """The share of wanted openings that took place; None if it says nothing."""
+        """The share of wanted openings that took place; None unless `verified`."""
         return Fraction(self.hits, self.wanted) if self.verified else None
 
 

@@ -41,7 +41,7 @@ class NullGates:
     Attributes:
         accepted: whether they accept the second measurement against the first.
         chance: the share of further comparisons that they accept, 200 for up to 500 split groups. In each the two
-            measurements of every group are exchanged or not by chance, since nothing but chance tells them apart.
+            measurements of every group are exchanged or not by chance, since they differ by chance alone.
     """
 
     accepted: bool

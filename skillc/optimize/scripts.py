@@ -1,7 +1,7 @@
 """Scripts of the skill behind their tests: a version that fails them is refused before a rollout uses it.
 
 The results of a run are recorded like its outcomes, so that a resumed run decides alike. Tests that could not be run
-are no result: what was proposed waits, or is undecided.
+are no result: the proposal waits, or its candidate stays undecided.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ScriptVerdict:
 
     Attributes:
         problem: which script does not, and what its tests print; empty if all pass.
-        unmeasured: whether tests could not be run, which says nothing about the scripts.
+        unmeasured: whether tests could not be run, so that the scripts may be right or wrong.
     """
 
     problem: str = ""

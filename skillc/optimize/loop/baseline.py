@@ -172,13 +172,13 @@ async def check_requires(engine: Engine, state: SearchState) -> None:
         if decide(require.term, found) is not Truth.TRUE:
             message = f"`require {require.name}` does not hold for the initial skill: {require.text}"
             read = [call.arguments[0] for call in calls(require.term) if call.function == "flip_rate"]
-            told = [
+            counts = [
                 f"`{each.name}` differs on {flips[each.name].differing} of {flips[each.name].measured} examples"
                 for each in read
                 if isinstance(each, MetricTerm)
             ]
             hint = "ask a panel of judges, or write clearer levels; `temperature = 0` alone is no remedy"
-            raise SkillcError("; ".join([message, *told]), hint=hint if told else None)
+            raise SkillcError("; ".join([message, *counts]), hint=hint if counts else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ from skillc.optimize.strategies.mechanism import Epoch, notify_mechanisms
 from skillc.outcomes import Example
 
 _FINISHED = ("epochs", "steps", "patience", "perfect", "exhausted")
-_OF_ITSELF = (*_FINISHED, "undecided")
+COMPLETED = (*_FINISHED, "undecided")
+"""Why a search ended that no cap, deadline, interrupt or unreachable model cut off."""
 # Epochs in a row without anything to try, after which nothing new is to be expected of the same examples.
 _IDLE_EPOCHS = 2
 
@@ -80,15 +81,15 @@ async def train(engine: Engine, initial: Document, *, begun: SearchState | None 
         engine = replace(engine, ahead=Prefetcher(engine.rollouts, engine.admits))
     try:
         state, stopped = await _epochs(engine, state, listener)
-        if stopped in _OF_ITSELF:
-            stopped = await _landed(engine, stopped)
+        if stopped in COMPLETED:
+            stopped = await _prefetched(engine, stopped)
     finally:
         await engine.ahead.drop()
     return TrainResult(state, engine, stopped, quarantined)
 
 
-async def _landed(engine: Engine, stopped: str) -> str:
-    """Wait for unused prefetched rollouts, so that the charges do not depend on timing."""
+async def _prefetched(engine: Engine, stopped: str) -> str:
+    """Wait for unused prefetched rollouts, so that the charges do not depend on timing; return why the run ended."""
     try:
         await engine.ahead.arrive(None)
     except (BudgetReached, EndpointUnreachable):

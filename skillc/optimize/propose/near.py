@@ -53,19 +53,19 @@ class Alike:
     """
 
     def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:
-        said = [_said(text) for text in texts]
-        self._index = _index_of([*said, *map(_said, beside)])
-        self._whole = [float(self._index.get_scores(each)[i]) if each else 0.0 for i, each in enumerate(said)]
+        words = [_distinct(text) for text in texts]
+        self._index = _index_of([*words, *map(_distinct, beside)])
+        self._whole = [float(self._index.get_scores(each)[i]) if each else 0.0 for i, each in enumerate(words)]
 
     def within(self, text: str) -> list[float]:
         """Return, for each of the texts, the share of its score that the other text reaches: 0 to 1."""
-        words = _said(text)
+        words = _distinct(text)
         reached = self._index.get_scores(words) if words and self._index is not None else self._whole
         shares = zip(reached, self._whole, strict=False)
         return [round(float(score) / whole, _DIGITS) if words and whole else 0.0 for score, whole in shares]
 
 
-def _said(text: str) -> list[str]:
+def _distinct(text: str) -> list[str]:
     """Return the distinct words of a text without English stop words."""
     from bm25s.stopwords import STOPWORDS_EN
 
