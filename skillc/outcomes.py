@@ -59,14 +59,14 @@ Cell = Scored | Unmeasured
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
-    """The mean of a metric over the `n` measured examples, None without any."""
+class ArmScore:
+    """The mean of a metric of one skill over its `n` fully measured examples; None if there are none."""
 
-    value: Fraction | None
+    mean: Fraction | None
     n: int
 
 
-def measured_mean(scores: Iterable[int | None], *, samples: int = 1) -> Mean:
+def measured_mean(scores: Iterable[int | None], *, samples: int = 1) -> ArmScore:
     """Return the mean over measured examples, for display. Gates divide by the number of all examples.
 
     Args:
@@ -75,4 +75,4 @@ def measured_mean(scores: Iterable[int | None], *, samples: int = 1) -> Mean:
     """
     measured = [score for score in scores if score is not None]
     count = len(measured)
-    return Mean(Fraction(sum(measured), count * samples * MICRO) if measured else None, count)
+    return ArmScore(Fraction(sum(measured), count * samples * MICRO) if measured else None, count)

@@ -25,7 +25,7 @@ from skillc.evaluate.run import EvalJob, Evaluation, Gain, ModelScores, Score
 from skillc.evaluate.skills import unknown_looks
 from skillc.gates.units import format_quantity
 from skillc.json_values import rounded
-from skillc.outcomes import Mean
+from skillc.outcomes import ArmScore
 from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points
 from skillc.plan.schema import MetricPlan
 from skillc.text import counted
@@ -70,12 +70,12 @@ def _skill(score: Score) -> JsonValue:
         "skill": score.arm.name,
         "digest": None if score.arm.skill is None else score.arm.digest,
         "file": None if score.arm.file is None else str(score.arm.file),
-        "mean": rounded(score.goal.value),
+        "mean": rounded(score.goal.mean),
         "n": score.goal.n,
         "interval": interval(score.interval),
         "unmeasured": dict(score.unmeasured),
         "not_run": score.not_run,
-        "metrics": {name: {"mean": rounded(mean.value), "n": mean.n} for name, mean in score.metrics.items()},
+        "metrics": {name: {"mean": rounded(each.mean), "n": each.n} for name, each in score.metrics.items()},
         **{name: tally[name] for name in ("calls", "tokens", "cost_nano")},
     }
 
@@ -177,7 +177,7 @@ def _scores(found: Evaluation) -> Table:
     def cells(model: ModelScores, score: Score) -> tuple[str, ...]:
         gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
         is_reference = reference is not None and score.arm.name == reference.name
-        return percent(score.goal.value), percent_range(score.interval), *_gain(gain, is_reference=is_reference)
+        return percent(score.goal.mean), percent_range(score.interval), *_gain(gain, is_reference=is_reference)
 
     _add_scores(rows, found, cells, mark=" *")
     for name, mean in found.baselines.items():
@@ -220,12 +220,12 @@ def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
     return gained, difference_range(verdict.interval), p_value(verdict.p)
 
 
-def _value(mean: Mean, metric: MetricPlan) -> str:
-    if mean.value is None:
+def _value(score: ArmScore, metric: MetricPlan) -> str:
+    if score.mean is None:
         return "–"
     if not metric.unit and metric.low >= 0 and metric.high <= 1:
-        return percent(mean.value)
-    return format_quantity(Fraction(f"{float(mean.value):.4g}"), metric.unit)
+        return percent(score.mean)
+    return format_quantity(Fraction(f"{float(score.mean):.4g}"), metric.unit)
 
 
 # ---- below the table ------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ from skillc.models.ledger import Tally
 from skillc.optimize.final import ComparisonArm, measure_side_by_side, paired_scores, unmeasured_examples
 from skillc.optimize.host import Observer
 from skillc.optimize.rollouts import failure_kind
-from skillc.outcomes import MICRO, Example, Mean, measured_mean
+from skillc.outcomes import MICRO, ArmScore, Example, measured_mean
 from skillc.plan.digest import run_id
 from skillc.plan.lock import LookLock, ModelLock
 from skillc.plan.models import TARGET
@@ -192,11 +192,11 @@ class Score:
     """
 
     arm: SkillArm
-    goal: Mean
+    goal: ArmScore
     interval: tuple[Fraction, Fraction] | None
     unmeasured: Mapping[str, int] = field(default_factory=dict)
     not_run: int = 0
-    metrics: Mapping[str, Mean] = field(default_factory=dict)
+    metrics: Mapping[str, ArmScore] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
 
 

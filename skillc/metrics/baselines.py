@@ -49,9 +49,9 @@ def baseline_means(plan: Plan, dataset: Dataset, examples: Sequence[Example], me
             meter.goal(example, {plan.task.outputs[0].name: answer})
             for example, answer in zip(examples, predictions, strict=True)
         ]
-        mean = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
-        if mean.value is not None:
-            means[name] = mean.value
+        found = measured_mean(cell.value if isinstance(cell, Scored) else None for cell in cells)
+        if found.mean is not None:
+            means[name] = found.mean
     return means
 
 

@@ -21,7 +21,7 @@ from skillc.optimize.propose.proposals import Proposal
 from skillc.optimize.rollouts import NO_PREFETCH, Prefetcher, Rollouts, is_failure
 from skillc.optimize.schedule import Patience
 from skillc.optimize.scripts import UNTESTED, TestedScripts
-from skillc.outcomes import MICRO, Example, measured_mean
+from skillc.outcomes import MICRO, ArmScore, Example, measured_mean
 from skillc.plan.schema import GatePlan, Plan
 from skillc.tokens import count_tokens
 from skillc.tools.tool import Tool
@@ -244,9 +244,14 @@ def decision_record(state: SearchState, position: Position, **values: JsonValue)
 
 def mean_score(engine: Engine, skill: Document | None, metric: str) -> Fraction | None:
     """Return the mean of a metric over the measured validation examples; None if none is measured."""
+    return score_arm(engine, skill, engine.dataset.validation, metric).mean
+
+
+def score_arm(engine: Engine, skill: Document | None, examples: Iterable[Example], metric: str) -> ArmScore:
+    """Return the measured mean of a metric of a skill on some examples."""
     samples = engine.plan.optimize.samples
-    totals = (engine.rollouts.total(skill, e, metric, samples=samples) for e in engine.dataset.validation)
-    return measured_mean(totals, samples=samples).value
+    totals = (engine.rollouts.total(skill, example, metric, samples=samples) for example in examples)
+    return measured_mean(totals, samples=samples)
 
 
 def goal_change(engine: Engine, before: Document, after: Document, example: Example, sample: int = 0) -> int | None:

@@ -14,14 +14,14 @@ from skillc.language.loop import SPENDING_CAPS
 from skillc.models.concurrency import gather
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.description import OpeningScore, opening_score
-from skillc.optimize.engine import Engine
+from skillc.optimize.engine import Engine, score_arm
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.gate.gate import measure_arm
 from skillc.optimize.host import stop_reason
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.null_arm import NullArm, measure_null_arm, null_arm_of
 from skillc.optimize.rollouts import Rollouts
-from skillc.outcomes import MICRO, Example, measured_mean
+from skillc.outcomes import MICRO, ArmScore, Example
 from skillc.plan.schema import Plan
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
@@ -29,14 +29,6 @@ RETRIES = 2
 # Ends of the loop after which a null arm that runs last is left out: nothing is left for it.
 _CUT_OFF = ("interrupted", DOWN, "time", *SPENDING_CAPS)
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class ArmScore:
-    """The mean of the goal of one skill on one split, over its `n` fully measured examples; None if there are none."""
-
-    mean: Fraction | None
-    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +170,6 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
         return without_test("the run was interrupted")
     pairs = paired_scores(arms[0], arms[1], test, goal.name, samples=samples)
     return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed, samples=samples)
-
-
-def score_arm(engine: Engine, skill: Document | None, examples: Sequence[Example], metric: str) -> ArmScore:
-    """Return the measured mean of a metric of a skill on a split."""
-    samples = engine.plan.optimize.samples
-    totals = (engine.rollouts.total(skill, example, metric, samples=samples) for example in examples)
-    found = measured_mean(totals, samples=samples)
-    return ArmScore(found.value, found.n)
 
 
 @dataclass(frozen=True, slots=True)

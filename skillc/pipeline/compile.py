@@ -29,11 +29,12 @@ from skillc.models.failures import EndpointUnreachable
 from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.records import ServerSummary
 from skillc.optimize.engine import Engine
-from skillc.optimize.final import ArmScore, FinalResult, final_test
+from skillc.optimize.final import FinalResult, final_test
 from skillc.optimize.host import Observer, stop_reason
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.null_arm import NullArm
+from skillc.outcomes import ArmScore
 from skillc.plan.digest import DECISION_VERSION, plan_digest, run_id
 from skillc.plan.initial import initial_skill
 from skillc.plan.lock import (

@@ -17,8 +17,8 @@ from skillc.gates.units import format_amount, unit_of_metric
 from skillc.items.report import gains_block, gains_json, judging_json, judging_lines, shown_metrics
 from skillc.json_values import objects_in, rounded
 from skillc.language.loop import SPENDING_CAPS
-from skillc.optimize.final import ArmScore
 from skillc.optimize.null_arm import amount
+from skillc.outcomes import ArmScore
 from skillc.plan.judges import judges_of
 from skillc.plan.lock import lock_json
 from skillc.plan.models import OPTIMIZER, TARGET, judges

@@ -23,14 +23,14 @@ from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError
 from skillc.json_values import rounded
 from skillc.models.client import Client
-from skillc.optimize.engine import Engine, Position
-from skillc.optimize.final import ArmScore, score_arm
+from skillc.optimize.engine import Engine, Position, score_arm
 from skillc.optimize.gate.decide import DOWN, ENDS, cut_off
 from skillc.optimize.gate.gate import measure_validation
 from skillc.optimize.host import Observer
 from skillc.optimize.loop.baseline import baseline, first_state, try_again
 from skillc.optimize.loop.train import TrainResult, batches_of
 from skillc.optimize.strategies.tidy import rule_support, tidy_incumbent
+from skillc.outcomes import ArmScore
 from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
 from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines
 from skillc.plan.initial import initial_skill

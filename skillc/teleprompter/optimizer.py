@@ -17,11 +17,12 @@ from pydantic import JsonValue
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.models.ledger import Spending
-from skillc.optimize.final import ArmScore, FinalResult, final_test
+from skillc.optimize.final import FinalResult, final_test
 from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.rollouts import Rollouts
+from skillc.outcomes import ArmScore
 from skillc.plan.initial import initial_document
 from skillc.plan.schema import Plan
 from skillc.run.session import Session

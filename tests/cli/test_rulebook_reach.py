@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from conftest_cli import skillc
 
-from skillc.optimize.final import ArmScore
+from skillc.outcomes import ArmScore
 from skillc.pipeline.report import _unbeaten, _verdict
 from skillc.stats.verdict import Verdict
 

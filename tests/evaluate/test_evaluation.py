@@ -45,7 +45,7 @@ def test_the_means_are_those_of_the_lock_and_cost_nothing_again(folder: Path) ->
     found = evaluated(folder)
     validation = read_lock(folder / LOCK).validation
     for arm, locked in (("none", validation.none), ("initial", validation.initial), ("compiled", validation.best)):
-        assert round(float(score(found, arm).goal.value or 0), 6) == float(locked.mean or 0)
+        assert round(float(score(found, arm).goal.mean or 0), 6) == float(locked.mean or 0)
         assert score(found, arm).goal.n == locked.n
     assert paid(found) == 0
     assert paid(found, "charged") == found.job.bound.most.calls == 3 * len(found.job.examples)
@@ -56,7 +56,7 @@ def test_a_gain_is_the_difference_to_the_initial_skill_with_interval_and_p(folde
     gains = {gain.arm.name: gain.verdict for gain in found.models[0].gains}
     assert set(gains) == {"none", "compiled"}
     for arm, verdict in gains.items():
-        assert verdict.gain == (score(found, arm).goal.value or 0) - (score(found, "initial").goal.value or 0)
+        assert verdict.gain == (score(found, arm).goal.mean or 0) - (score(found, "initial").goal.mean or 0)
         assert verdict.interval is not None
         assert verdict.p is not None
         assert verdict.interval[0] <= verdict.gain <= verdict.interval[1]
@@ -70,7 +70,7 @@ def test_the_user_says_what_the_others_are_compared_with(folder: Path, against: 
     gains = {gain.arm.name: gain.verdict for gain in found.models[0].gains}
     assert set(gains) == {"none", "initial", "compiled"} - {against}
     for arm, verdict in gains.items():
-        assert verdict.gain == (score(found, arm).goal.value or 0) - (score(found, against).goal.value or 0)
+        assert verdict.gain == (score(found, arm).goal.mean or 0) - (score(found, against).goal.mean or 0)
     assert eval_json(found)["reference"] == against
     assert found.models[0].over_none is None
 
@@ -97,7 +97,7 @@ def test_what_the_compiled_skill_adds_to_no_skill_is_said_and_never_claimed(fold
     found = evaluated(folder)
     over = found.models[0].over_none
     assert over is not None
-    assert over.verdict.gain == (score(found, "compiled").goal.value or 0) - (score(found, "none").goal.value or 0)
+    assert over.verdict.gain == (score(found, "compiled").goal.mean or 0) - (score(found, "none").goal.mean or 0)
     assert "against no skill the compiled skill gains +" in shown(found)
     assert "95 % interval" in shown(found)
     before = read_lock(folder / LOCK).looks
@@ -112,8 +112,8 @@ def test_what_the_compiled_skill_adds_to_no_skill_is_said_and_never_claimed(fold
 def test_each_interval_holds_its_mean(folder: Path) -> None:
     for each in evaluated(folder).models[0].scores:
         assert each.interval is not None
-        assert each.goal.value is not None
-        assert 0 <= each.interval[0] <= each.goal.value <= each.interval[1] <= 1
+        assert each.goal.mean is not None
+        assert 0 <= each.interval[0] <= each.goal.mean <= each.interval[1] <= 1
 
 
 def test_on_validation_nothing_is_claimed_and_no_look_is_counted(folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_other_metrics_are_shown_beside_the_goal(folder: Path) -> None:
     (folder / "things.skill").write_text(PROGRAM.replace("optimize {", more))
     found = evaluated(folder)
     one = score(found, "initial")
-    assert one.metrics["wrong"].value == 1 - (one.goal.value or 0)
+    assert one.metrics["wrong"].mean == 1 - (one.goal.mean or 0)
     assert one.metrics["size"].n == len(found.job.examples)
     assert "other metrics" in shown(found)
     assert "tokens" in shown(found)
@@ -177,11 +177,11 @@ def test_each_model_has_its_own_scores_pairs_and_spending(family: Path) -> None:
     found = evaluated(family, models=("target", "noisy"))
     plain, noisy = found.models
     assert (plain.made_here, noisy.made_here) == (True, False)
-    assert score(plain, "compiled").goal.value != score(noisy, "compiled").goal.value
+    assert score(plain, "compiled").goal.mean != score(noisy, "compiled").goal.mean
     count = len(found.job.examples)
     assert [each.tally.calls for model in found.models for each in model.scores] == [count] * 6
     for model in found.models:
-        best, first = (score(model, arm).goal.value or 0 for arm in ("compiled", "initial"))
+        best, first = (score(model, arm).goal.mean or 0 for arm in ("compiled", "initial"))
         gain = next(gain for gain in model.gains if gain.arm.name == "compiled")
         assert gain.verdict.gain == best - first
     page = shown(found)
@@ -198,7 +198,7 @@ def test_a_function_of_the_users_own_is_a_model_among_others(family: Path) -> No
     (family / "things.skill").write_text(FAMILY.replace("data {", own))
     found = evaluated(family, models=("target", "mine"))
     fruit = Fraction(sum(e.gold["kind"] == "fruit" for e in found.job.examples), len(found.job.examples))
-    assert [each.goal.value for each in found.models[1].scores] == [fruit] * 3
+    assert [each.goal.mean for each in found.models[1].scores] == [fruit] * 3
     assert all(gain.verdict.gain == 0 for gain in found.models[1].gains)
     assert "made with `rulebook/v1`" in shown(evaluated(family, models=("mine",)))
 

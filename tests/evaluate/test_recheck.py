@@ -94,7 +94,7 @@ def test_the_figures_are_paired_differences_with_intervals_that_agree_with_the_c
     assert harms is not None
     assert nothing is not None
     assert (pays.verdict.gain, harms.verdict.gain, nothing.verdict.gain) == (tools, -animals, 0)
-    assert found.goal.value == 1 - animals
+    assert found.goal.mean == 1 - animals
     for each in found.results:
         assert each.member is not None
         assert each.member.verdict.interval is not None
@@ -246,7 +246,7 @@ def test_a_server_that_goes_down_is_status_2_and_nothing_is_claimed(folder: Path
     found = rechecked(folder, client=Dying)
     assert (found.stopped, found.status) == (DOWN, 2)
     assert {each.finding for each in found.results} == {"not measured"}
-    assert (found.goal.value, found.drift, found.harmful) == (None, None, ())
+    assert (found.goal.mean, found.drift, found.harmful) == (None, None, ())
     assert "nothing is claimed" in shown(found)
     # The replies that came are in the cache.
     assert calls(rechecked(folder), "paid") < 5 * len(found.job.examples)
@@ -353,7 +353,7 @@ def test_a_test_split_that_was_not_measured_whole_shows_no_score_and_counts_no_l
     (folder / LOCK).write_bytes(before)
     cap = whole["charged"]["total"]["tokens"]
     found = rechecked(folder, f"budget.tokens={cap}", split="test")
-    assert (found.stopped, found.look, found.goal.value, found.status) == ("tokens", 0, None, 3)
+    assert (found.stopped, found.look, found.goal.mean, found.status) == ("tokens", 0, None, 3)
     assert (folder / LOCK).read_bytes() == before
 
 

@@ -91,7 +91,7 @@ def test_a_mean_is_over_what_was_measured(values, samples):
     found = measured_mean(values, samples=samples)
     known = [v for v in values if v is not None]
     assert found.n == len(known)
-    assert found.value == (Fraction(sum(known), len(known) * samples * MICRO) if known else None)
+    assert found.mean == (Fraction(sum(known), len(known) * samples * MICRO) if known else None)
 
 
 # ---- looks ----------------------------------------------------------------------------------------

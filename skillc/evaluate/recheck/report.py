@@ -52,9 +52,9 @@ def recheck_json(found: Recheck) -> dict[str, JsonValue]:
         "samples": job.plan.optimize.samples,
         "result": _result_word(found),
         "status": found.status,
-        "mean": rounded(found.goal.value),
+        "mean": rounded(found.goal.mean),
         "n": found.goal.n,
-        "mean_without_skill": rounded(found.none.value),
+        "mean_without_skill": rounded(found.none.mean),
         "drift": None
         if drift is None
         else {
@@ -233,11 +233,11 @@ def _below(found: Recheck) -> list[str]:
             f"(95 % interval {points(low)} to {points(high)}): {drift.word}"
         )
         none = job.recorded("none")
-        if none is not None and found.none.value is not None:
-            lines.append(f"no skill  {percent(none.mean)} in the lock, {percent(found.none.value)} now")
-    elif found.goal.value is not None:
-        lines.append(f"goal      {percent(found.goal.value)}; the lock has no figure of {job.split} to compare with")
-    if found.goal.value is not None:
+        if none is not None and found.none.mean is not None:
+            lines.append(f"no skill  {percent(none.mean)} in the lock, {percent(found.none.mean)} now")
+    elif found.goal.mean is not None:
+        lines.append(f"goal      {percent(found.goal.mean)}; the lock has no figure of {job.split} to compare with")
+    if found.goal.mean is not None:
         tests = counted(len(found.results), "test")
         look = f", look {found.look}" if found.look else ""
         lines.append(f"p and intervals are corrected for {tests} by Holm's procedure at {float(job.level):.2g}{look}")

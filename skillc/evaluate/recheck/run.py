@@ -18,7 +18,7 @@ from skillc.models.concurrency import gather
 from skillc.optimize.final import ComparisonArm, paired_scores
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import Observer
-from skillc.outcomes import MICRO, Example, Mean, measured_mean
+from skillc.outcomes import MICRO, ArmScore, Example, measured_mean
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.drift import Drift, drift
@@ -70,8 +70,8 @@ class Recheck(Measured):
     """
 
     job: RecheckJob
-    goal: Mean
-    none: Mean
+    goal: ArmScore
+    none: ArmScore
     whole: PartResult
     parts: tuple[PartResult, ...]
     drift: Drift | None
