@@ -1,1 +1,1 @@
-"""Examples, their splits, and groups, which are never on two sides."""
+"""Examples, their splits, groups, which are never on two sides, and what a skill copies from them."""

@@ -12,13 +12,13 @@ from itertools import accumulate, pairwise
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
+from skillc.data.overlap import RUN, Words, example_words, words
 from skillc.data.problems import location_text, name_list
 from skillc.data.split import SIDES, Side
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.gates.units import percent
 from skillc.lint.rules import DataFacts, error, note, rule, warning
 from skillc.metrics.triggers import undecided
-from skillc.optimize.gate.gate import RUN, Words, example_words, words
 from skillc.outcomes import Example
 from skillc.plan.schema import FieldPlan
 from skillc.text import counted, joined, shown

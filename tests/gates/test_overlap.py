@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_engine import plan
 
+from skillc.data.overlap import RUN, overlap, words
 from skillc.document.skill import document_of
-from skillc.optimize.gate.gate import RUN, overlap, words
 from skillc.outcomes import Example
 from skillc.plan.schema import FieldPlan, TaskPlan, TypePlan
 
