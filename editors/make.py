@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillc.language.highlighting import as_file, textmate
+from editors.textmate import as_file, textmate
 from skillc.language.kinds import KINDS, Kind
 
 FOLDER = Path(__file__).resolve().parent / "vscode"

@@ -10,7 +10,7 @@ from pygments.lexer import Lexer
 from pygments.lexers.shell import BashLexer
 from pygments.token import Comment, Generic, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from skillc.language.highlighting import CONSTANTS, vocabulary
+from skillc.language.vocabulary import CONSTANTS, vocabulary
 from skillc.syntax.tokens import WORDS, Token, tokenize
 
 _KNOWN = vocabulary()

@@ -10,6 +10,6 @@
   `rules.py`, `skill_folder.py`, `commands.py` and `judges.py` check what a type cannot express.
 - *expressions*: `lower.py` lowers metrics and gates in the scopes of `scope.py`: `expressions.py`, `calls.py` with the
   readers of `arguments.py`, and `functions.py` for those of the program.
-- *for editors*: `links.py` resolves each name, also in a damaged program; `highlighting.py` makes the
-  words of the TextMate grammar and of `skillc/pygments_lexer.py`.
+- *for editors*: `links.py` resolves each name, also in a damaged program; `vocabulary.py` lists the
+  words that `editors/` and `skillc/pygments_lexer.py` highlight.
 """

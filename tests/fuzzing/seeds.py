@@ -16,8 +16,8 @@ from skillc.diagnostics.codes import CODES  # noqa: E402
 from skillc.gates.functions import NAMES  # noqa: E402
 from skillc.gates.units import UNITS  # noqa: E402
 from skillc.language.functions import PARAMETER_TYPES  # noqa: E402
-from skillc.language.highlighting import vocabulary  # noqa: E402
 from skillc.language.kinds import TYPES  # noqa: E402
+from skillc.language.vocabulary import vocabulary  # noqa: E402
 
 _SIGNS = re.compile(r'"([^"\\\w\s]{1,3})"')
 _NASTY = (

@@ -22,8 +22,8 @@ from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin
 from skillc.gates.units import UNITS
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.highlighting import vocabulary
 from skillc.language.kinds import KINDS, TYPES, Kind, kinds_in
+from skillc.language.vocabulary import vocabulary
 from skillc.syntax.literals import quote
 
 __all__ = [

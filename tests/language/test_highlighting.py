@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from pygments.token import Comment, Error, Generic, Keyword, Name, Number, String
 
 from editors import make
+from editors.textmate import textmate
 from skillc import __version__
-from skillc.language.highlighting import textmate, vocabulary
 from skillc.language.kinds import KINDS
+from skillc.language.vocabulary import vocabulary
 from skillc.pygments_lexer import ConsoleLexer, SkillLexer
 from skillc.syntax import nodes
 from skillc.syntax.files import read_source

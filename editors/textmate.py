@@ -1,4 +1,4 @@
-"""Syntax highlighting: the vocabulary of the language, and the TextMate grammar made from it.
+"""The TextMate grammar, made from the vocabulary of the language and the grammar.
 
 Patterns can't resolve names, so only words whose position decides their meaning are highlighted: a word that begins a
 statement, one before `=`, a function before `(`. The language server adds semantic tokens.
@@ -7,84 +7,17 @@ statement, one before `=`, a function before `(`. The language server adds seman
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
-from skillc.gates.functions import NAMES
-from skillc.gates.units import UNITS
-from skillc.language.forms import Form, SettingKind
-from skillc.language.functions import PARAMETER_TYPES
-from skillc.language.kinds import KINDS, STATES, TYPES
+from skillc.language.vocabulary import CONSTANTS, Vocabulary, vocabulary
 from skillc.syntax.tokens import terminals
 
-OPERATORS = ("and", "or", "not")
-CONSTANTS = ("on", "off", "none")
-
-
-@dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The words of the language by role, each sorted.
-
-    Attributes:
-        kinds: words that declare something.
-        modifiers: words before a kind.
-        settings: names of settings.
-        values: words and functions allowed as the value of a setting.
-    """
-
-    kinds: tuple[str, ...]
-    modifiers: tuple[str, ...]
-    settings: tuple[str, ...]
-    values: tuple[str, ...]
-    functions: tuple[str, ...]
-    states: tuple[str, ...]
-    types: tuple[str, ...]
-    units: tuple[str, ...]
-
-
-def vocabulary() -> Vocabulary:
-    """Collect the words from the tables of kinds, functions, types and units."""
-    settings: set[str] = set()
-    values: set[str] = set()
-    modifiers: set[str] = set()
-    for kind in KINDS.values():
-        modifiers |= {*kind.modifiers, *(word for suffix in kind.suffixes for word in suffix)}
-        values |= {name for name, _ in kind.bare}
-        _collect(kind.settings or (), settings, values)
-        for form in kind.value:
-            _collect_form(form, settings, values)
-    return Vocabulary(
-        kinds=tuple(sorted(KINDS)),
-        modifiers=tuple(sorted(modifiers)),
-        settings=tuple(sorted(settings)),
-        values=tuple(sorted(values - set(CONSTANTS))),
-        functions=tuple(sorted(NAMES)),
-        states=tuple(sorted(STATES)),
-        types=tuple(sorted({*TYPES, *PARAMETER_TYPES})),
-        units=tuple(sorted(unit for unit in UNITS if unit.isalpha())),
-    )
-
-
-def _collect(found: tuple[SettingKind, ...], settings: set[str], values: set[str]) -> None:
-    for setting in found:
-        settings.add(setting.name)
-        for form in setting.forms:
-            _collect_form(form, settings, values)
-
-
-def _collect_form(form: Form, settings: set[str], values: set[str]) -> None:
-    values |= {*form.words} | ({form.name} if form.name else set())
-    for each in form.items:
-        _collect_form(each, settings, values)
-    _collect(form.block or (), settings, values)
+_OPERATORS = ("and", "or", "not")
 
 
 def _portable(pattern: str) -> str:
     """Translate a terminal to the syntax of Oniguruma, which editors use: without possessive quantifiers."""
     return pattern.replace("*+", "*").replace("++", "+").replace(r"[^\W\d]\w*", r"[\p{L}_][\p{L}\p{N}_]*")
-
-
-# ---- TextMate -------------------------------------------------------------------------------------
 
 
 def textmate() -> dict[str, Any]:
@@ -118,7 +51,7 @@ def textmate() -> dict[str, Any]:
                 "2": {"name": "keyword.other.unit.skill"},
             },
         },
-        "word-operator": {"name": "keyword.operator.word.skill", "match": rf"\b(?:{_any(OPERATORS)})\b"},
+        "word-operator": {"name": "keyword.operator.word.skill", "match": rf"\b(?:{_any(_OPERATORS)})\b"},
         "member": {
             "match": rf"(?:\b({_any(known.states)})\b|({name}))(?=\s*\.)",
             "captures": {
