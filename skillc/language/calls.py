@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Label
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, BuiltinParameter, Level, lookup
+from skillc.gates.functions import (
+    CONDITIONAL,
+    EXAMPLE_FUNCTIONS,
+    RUN_FUNCTIONS,
+    Builtin,
+    BuiltinParameter,
+    Level,
+    lookup,
+)
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Term, TextConstant, WordTerm, walk
 from skillc.language.arguments import READERS, is_none
@@ -27,6 +36,16 @@ if TYPE_CHECKING:
 _OF_ROLLOUTS = frozenset(
     {"python", "opened", "reward", "turns", "seconds", "cost", "used", "calls", "order", "file_contains", "judge"}
 )
+
+_OF_TOOLS = "calls of tools", ONE_TURN, 'an agent has them: `rollout = react { tools = [python("module:function")] }`'
+_REWARD = "reward", WITHOUT_REWARD, 'measure its output; `rollout = environment("module:Class")` has a reward'
+_FILES = "files", WITHOUT_FILES, 'an agent in a workspace writes files: `rollout = command("...")`'
+_LACKED: Mapping[str, tuple[str, tuple[str, ...], str]] = {
+    **dict.fromkeys(("used", "calls", "order"), _OF_TOOLS),
+    "reward": _REWARD,
+    "file_contains": _FILES,
+}
+"""By function: what it reads, the kinds of rollouts without it, and a hint."""
 
 Given = list[tuple[BuiltinParameter, nodes.Argument, Typed]]
 
@@ -50,34 +69,17 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     quantity = _result(low, node, builtin, given)
     if builtin.later and not scope.generic:
         place = scope.site or Label(scope.source, node.function.span)
-        scope.effort.unsupported.append(
-            Unsupported(f"`{name}`", place.source, place.span, builtin.since, "leave it out")
-        )
+        part = Unsupported(f"`{name}`", place.source, place.span, builtin.since, "leave it out")
+        scope.effort.unsupported.append(part)
     return Typed(CallTerm(name, arguments, options), quantity)
 
 
 def _needs_of_rollout(low: Lowering, node: nodes.Call, name: str) -> None:
     """Refuse a function of what no rollout of the program has: a reward, calls of tools, files."""
-    missing = {
-        "reward": (
-            "reward",
-            WITHOUT_REWARD,
-            'measure its output; `rollout = environment("module:Class")` has a reward',
-        ),
-        **dict.fromkeys(
-            ("used", "calls", "order"),
-            (
-                "calls of tools",
-                ONE_TURN,
-                'an agent has them: `rollout = react { tools = [python("module:function")] }`',
-            ),
-        ),
-        "file_contains": ("files", WITHOUT_FILES, 'an agent in a workspace writes files: `rollout = command("...")`'),
-    }.get(name)
     scope = low.scope
-    if missing is not None and not scope.generic and scope.facts.rollout in missing[1]:
-        message = f"a rollout of `{scope.facts.rollout}` has no {missing[0]}"
-        raise scope.fail("SK321", node.function.span, message, missing[2])
+    if name in _LACKED and not scope.generic and scope.facts.rollout in _LACKED[name][1]:
+        what, _, hint = _LACKED[name]
+        raise scope.fail("SK321", node.function.span, f"a rollout of `{scope.facts.rollout}` has no {what}", hint)
 
 
 def _no_function(low: Lowering, node: nodes.Call, name: str) -> Broken:
@@ -171,16 +173,8 @@ def _result(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> 
         return _arithmetic(low, builtin, given, quantities)
     if builtin.name == "python":
         return _bounds(low, node, given)
-    if builtin.name == "one_of":
-        _needs_options(low, node, given)
-    elif builtin.name in ("relative_error", "ordinal_error"):
-        _needs_scale(low, node, builtin, given)
-    elif builtin.name == "judge":
-        _needs_judge(low, node, given)
-    elif builtin.name == "opened":
-        _needs_on_demand(low, given)
-    elif builtin.name in ("precision", "recall"):
-        _needs_examples(low, builtin, given)
+    if builtin.name in _CHECKS:
+        _CHECKS[builtin.name](low, node, given)
     unit = quantities[0].unit if builtin.unit is None else builtin.unit
     found = builtin.range_of([quantity.range for quantity in quantities])
     limit = _limit(low, builtin, given)
@@ -225,10 +219,14 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> NumberType:
     return NumberType(unit, Interval(first.value, last.value), Level.EXAMPLE)
 
 
-def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
+def _has_labels(low: Lowering, given: Given) -> bool:
+    """Whether the first argument is a field with labels, or may be one."""
     field = given[0][2].type
-    labelled = isinstance(field, ColumnType) and field.type.kind == "labels"
-    if len(given) == 1 and not labelled and not low.scope.generic:
+    return low.scope.generic or (isinstance(field, ColumnType) and field.type.kind == "labels")
+
+
+def _needs_options(low: Lowering, node: nodes.Call, given: Given) -> None:
+    if len(given) == 1 and not _has_labels(low, given):
         hint = 'write `one_of(x, options = ["a", "b"])`, or declare the labels: `output x: "a" | "b"`'
         raise low.scope.fail("SK310", node.span, "`one_of` needs options, and this output declares no labels", hint)
 
@@ -260,7 +258,7 @@ def _needs_judge(low: Lowering, node: nodes.Call, given: Given) -> None:
         raise scope.fail(MALFORMED, argument.span, f"this is no rubric: {found.message}", found.hint)
 
 
-def _needs_on_demand(low: Lowering, given: Given) -> None:
+def _needs_on_demand(low: Lowering, node: nodes.Call, given: Given) -> None:
     """Check that a skill is not read anyway: then there is nothing to open."""
     ((_, argument, typed),) = given
     name = typed.term.word if isinstance(typed.term, WordTerm) else ""
@@ -269,14 +267,14 @@ def _needs_on_demand(low: Lowering, given: Given) -> None:
         raise low.scope.fail("SK410", argument.span, message, f"write `load = on_demand` in `skill {name}`")
 
 
-def _needs_examples(low: Lowering, builtin: Builtin, given: Given) -> None:
+def _needs_examples(low: Lowering, node: nodes.Call, given: Given) -> None:
     """Check that the metric is between 0 and 1, and that the condition is on the data alone."""
     (_, measured, metric), (_, held, condition) = given
     if isinstance(metric.type, NumberType) and not low.scope.generic:
         least, most = metric.type.range.bounds
         if metric.type.unit or least is None or most is None or least < 0 or most > 1:
-            hint = "use a metric that is 1 or 0, as `opened(skill)` is"
-            message = f"`{builtin.name}` counts where a metric holds, and `{low.scope.text(measured.span)}` is no share"
+            name, hint = low.scope.text(node.function.span), "use a metric that is 1 or 0, as `opened(skill)` is"
+            message = f"`{name}` counts where a metric holds, and `{low.scope.text(measured.span)}` is no share"
             raise low.scope.fail("SK311", measured.span, message, hint)
     read = _read_from_rollout(low, condition.term)
     if read is not None:
@@ -301,16 +299,28 @@ def _read_from_rollout(low: Lowering, term: Term) -> str | None:
     return None
 
 
-def _needs_scale(low: Lowering, node: nodes.Call, builtin: Builtin, given: Given) -> None:
-    """Check that a divisor is above 0, and that ordered labels are declared."""
+def _needs_divisor(low: Lowering, node: nodes.Call, given: Given) -> None:
+    """Check that a divisor is above 0."""
     for parameter, argument, typed in given[1:]:
         if isinstance(typed.term, Constant) and typed.term.value <= 0:
             message = f"`{parameter.name}` is a divisor and must be above 0"
             raise low.scope.fail("SK311", argument.span, message)
-    field = given[0][2].type
-    labelled = isinstance(field, ColumnType) and field.type.kind == "labels"
-    if builtin.name == "ordinal_error" and not labelled and not low.scope.generic:
+
+
+def _needs_ordered_labels(low: Lowering, node: nodes.Call, given: Given) -> None:
+    _needs_divisor(low, node, given)
+    if not _has_labels(low, given):
+        message = "`ordinal_error` needs ordered labels, and this output declares none"
         hint = 'declare them in their order: `output x: "low" | "medium" | "high"`'
-        raise low.scope.fail(
-            "SK310", node.span, "`ordinal_error` needs ordered labels, and this output declares none", hint
-        )
+        raise low.scope.fail("SK310", node.span, message, hint)
+
+
+_CHECKS: Mapping[str, Callable[[Lowering, nodes.Call, Given], None]] = {
+    "one_of": _needs_options,
+    "relative_error": _needs_divisor,
+    "ordinal_error": _needs_ordered_labels,
+    "judge": _needs_judge,
+    "opened": _needs_on_demand,
+    **dict.fromkeys(CONDITIONAL, _needs_examples),
+}
+"""By function: what its arguments must be besides their types."""

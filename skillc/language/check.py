@@ -175,5 +175,5 @@ def _lower(state: CheckState) -> None:
     lower.lower_metrics()
     state.gates = lower.lower_gates()
     state.metrics = tuple(lower.metrics.values())
-    state.unsupported = unsupported_parts(lower.unsupported)
-    state.rubrics = lower.rubrics
+    state.unsupported = unsupported_parts(lower.effort.unsupported)
+    state.rubrics = lower.effort.rubrics

@@ -88,13 +88,17 @@ class Lowering:
     def condition(self, node: nodes.Expression) -> tuple[Typed, ConditionType]:
         """Lower an expression as a condition."""
         typed = self.lower(node)
+        return typed, self.as_condition(node, typed)
+
+    def as_condition(self, node: nodes.Expression, typed: Typed) -> ConditionType:
+        """The type of a value as a condition."""
         truth = condition_type(typed)
         if truth is None:
             hint = "compare it: `... > ...`"
             if isinstance(typed.type, NumberType) and typed.type.range.high == 1 and self.scope.level is Level.EXAMPLE:
                 hint = f"write `{self.scope.text(node.span)} == 1`"
             raise self.scope.fail("SK309", node.span, f"`{self.scope.text(node.span)}` is not a condition", hint)
-        return typed, truth
+        return truth
 
     def _no_number(self, node: nodes.Expression, typed: Typed) -> Broken:
         shown, kind = self.scope.text(node.span), typed.type

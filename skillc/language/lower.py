@@ -10,7 +10,7 @@ from typing import Literal
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
 from skillc.gates.terms import MeanTerm, MetricTerm, StateTerm, Term, calls, show_term, size_and_depth, walk
-from skillc.language.checked import CheckedGate, CheckedMetric, Entity, Unsupported
+from skillc.language.checked import CheckedGate, CheckedMetric
 from skillc.language.expressions import Lowering
 from skillc.language.functions import UserFunction, verify
 from skillc.language.modules import Module
@@ -25,11 +25,12 @@ _CIRCLE_SHOWN = 8
 
 
 class Lower:
-    """Lower the metrics and gates of one program; implements `Metrics` for their scopes.
+    """Lower the metrics and gates of one program, metrics also on demand of the expressions that read them.
 
     Attributes:
         names: of all metrics without parameters, the goal included.
         metrics: the lowered metrics, each after those that it reads.
+        effort: what the expressions need besides.
     """
 
     def __init__(
@@ -44,19 +45,10 @@ class Lower:
                 self._declared.setdefault(decl.name.text, decl)
         self._done: dict[str, CheckedMetric | None] = {}
         self._open: list[str] = []
-        self._scope = Scope(report, module, Level.EXAMPLE, facts, self, effort=Effort())
+        self.effort = Effort()
+        self._scope = Scope(report, module, Level.EXAMPLE, facts, self, effort=self.effort)
         self.names = frozenset(self._declared)
         self.metrics: dict[str, CheckedMetric] = {}
-
-    @property
-    def unsupported(self) -> list[Unsupported]:
-        """Calls of functions that this version can't run."""
-        return self._scope.effort.unsupported
-
-    @property
-    def rubrics(self) -> Mapping[str, Entity]:
-        """The rubrics of modules that judges use and that are more than a text, by module and name."""
-        return self._scope.effort.rubrics
 
     # ---- functions ----
 
@@ -103,7 +95,7 @@ class Lower:
     def _lowered(self, name: str, decl: KindDeclaration, depth: int) -> CheckedMetric:
         node = decl.node.value
         assert node is not None
-        before = len(self.unsupported)
+        before = len(self.effort.unsupported)
         typed, quantity = Lowering(self._scope, depth).number(node)
         self._deduplicate(before)
         self._check_size(node, typed.term)
@@ -130,7 +122,7 @@ class Lower:
 
     def _deduplicate(self, before: int) -> None:
         """Keep the first call of each unsupported function in one expression."""
-        unsupported = self._scope.effort.unsupported
+        unsupported = self.effort.unsupported
         unsupported[before:] = {each.what: each for each in reversed(unsupported[before:])}.values()
 
     def _check_size(self, node: nodes.Expression, term: Term) -> None:
@@ -154,7 +146,7 @@ class Lower:
         node, name = decl.node.value, decl.name
         assert node is not None
         assert name is not None
-        scope, before = replace(self._scope, level=Level.RUN), len(self.unsupported)
+        scope, before = replace(self._scope, level=Level.RUN), len(self.effort.unsupported)
         low = Lowering(scope)
         typed = low.lower(node)
         if isinstance(typed.type, NumberType):
@@ -162,7 +154,7 @@ class Lower:
             hint = f"compare it: `{shown} >= ...{' ' + typed.type.unit if typed.type.unit else ''}`"
             message = f"the {decl.kind.word} `{name.text}` is a number, not a condition"
             raise scope.fail("SK309", node.span, message, hint)
-        typed, _ = low.condition(node)
+        low.as_condition(node, typed)
         self._deduplicate(before)
         self._check_size(node, typed.term)
         kind: Literal["gate", "require"] = "gate" if decl.kind.word == "gate" else "require"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import chain
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level
-from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm, Term
+from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm
 from skillc.language.checked import (
     CheckedMetric,
     Entity,
@@ -30,7 +30,6 @@ from skillc.language.types import (
     Broken,
     ColumnType,
     ConditionType,
-    NumberType,
     Typed,
     metric_quantity,
     metric_value,
@@ -42,20 +41,7 @@ from skillc.text import listed
 if TYPE_CHECKING:
     from skillc.diagnostics.suggest import HyphenatedName
     from skillc.language.expressions import Lowering
-
-
-class Metrics(Protocol):
-    """The metrics of the main program, lowered on demand."""
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names of all declared metrics."""
-
-    def metric(self, name: str, depth: int = 0) -> CheckedMetric:
-        """Look up a metric and lower it on first use, at the depth of the expression that uses it."""
-
-    def anonymous(self, term: Term, quantity: NumberType, source: Source, span: Span) -> CheckedMetric:
-        """Make a metric of an expression in a gate, named by its canonical text."""
+    from skillc.language.lower import Lower
 
 
 @dataclass(frozen=True)
@@ -161,6 +147,7 @@ class Scope:
     """The names that one expression can use.
 
     Attributes:
+        metrics: of the main program.
         parameters: of a parametric body, which can use no other names; None elsewhere.
         site: the call that a parametric body is expanded for, where errors of the body are reported.
         generic: whether parameters are placeholders for any argument; errors of ranges are not reported.
@@ -172,7 +159,7 @@ class Scope:
     module: Module
     level: Level
     facts: Declarations
-    metrics: Metrics
+    metrics: Lower
     parameters: Mapping[str, Binding] | None = None
     site: Label | None = None
     generic: bool = False
