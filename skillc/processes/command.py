@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from skillc.processes import guard
 from skillc.processes.guard import GUARD, MARK
@@ -24,6 +24,8 @@ STDERR_KEPT = 4096
 _CHUNK = 65536
 # Seconds between checks whether a command has ended, and that another process may hold its output open.
 _POLL, _LINGER = 0.1, 0.5
+
+T = TypeVar("T")
 
 End = Literal["ended", "timeout", "output", "memory", "processes", "disk"]
 Monitor = Callable[[int], Awaitable[End]]
@@ -63,19 +65,23 @@ async def run(
     Its `monitor` may have it killed meanwhile.
     """
     mark = GUARD.mark()
-    process = await asyncio.create_subprocess_exec(
-        *words,
-        cwd=folder,
-        env={**environment, MARK: mark},
-        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *words,
+            cwd=folder,
+            env={**environment, MARK: mark},
+            stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
     )
     out, err = bytearray(), bytearray()
     why: End = "ended"
     killed = True
     try:
+        # A cancelled start would kill the command alone, and wait for the end of what the command has started.
+        process = await _uncancelled(starting)
         GUARD.watch(process.pid, mark)
         async with asyncio.timeout(timeout):
             why = await _first(_talk(process, stdin, out, err, most), monitor and monitor(process.pid))
@@ -85,7 +91,8 @@ async def run(
     except _OutputTooLarge:
         why = "output"
     finally:
-        await _uncancelled(end(process, mark if killed else "", grace))
+        if starting.done() and not starting.cancelled() and starting.exception() is None:
+            await _uncancelled(end(starting.result(), mark if killed else "", grace))
     return CommandResult(why, process.returncode if process.returncode is not None else -1, bytes(out), bytes(err))
 
 
@@ -207,8 +214,8 @@ async def temporary_folder() -> AsyncIterator[Path]:
         asyncio.get_running_loop().run_in_executor(None, folder.cleanup)
 
 
-async def _uncancelled(work: Coroutine[None, None, None]) -> None:
-    """Finish the work even if this task is cancelled meanwhile."""
+async def _uncancelled(work: Awaitable[T]) -> T:
+    """Finish the work even if this task is cancelled meanwhile, and raise the cancellation then."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -218,4 +225,4 @@ async def _uncancelled(work: Coroutine[None, None, None]) -> None:
             cancelled = problem
     if cancelled is not None:
         raise cancelled
-    task.result()
+    return task.result()

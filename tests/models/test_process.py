@@ -109,12 +109,15 @@ def test_a_cancelled_command_is_gone_before_the_caller_goes_on() -> None:
     async def scenario() -> None:
         words = ["sh", "-c", f"sleep {token}; sleep {token}"]
         task = asyncio.create_task(run(words, folder=Path("/"), environment=ENVIRONMENT, stdin=None, timeout=60))
+        # As early as possible: asyncio has not finished the start then.
         while not running(token):
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         task.cancel()
+        began = time.monotonic()
         with pytest.raises(asyncio.CancelledError):
             await task
         assert running(token) == []
+        assert time.monotonic() - began < 30
 
     asyncio.run(scenario())
 
