@@ -64,6 +64,18 @@ def read_folder(folder: Path) -> dict[str, bytes]:
         raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
 
 
+def decoded(name: str, content: bytes, encoding: str = "utf-8") -> str:
+    """Return the text of a file of a skill.
+
+    Raises:
+        SkillcError: it is not UTF-8.
+    """
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as problem:
+        raise SkillcError(f"`{name}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from problem
+
+
 def _walk(folder: Path) -> Iterator[Path]:
     def fail(problem: OSError) -> None:
         raise problem

@@ -6,6 +6,7 @@ with a reason. The one rule of a script can only be replaced, as a whole or in o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -21,13 +22,14 @@ from skillc.document.markdown import (
     same_words,
     topic_text,
 )
-from skillc.document.scripts import new_script_text
 from skillc.document.skill import Document, Rule, Section, new_id
 from skillc.document.tool_lines import name_problem
 from skillc.fences import describe_unclosed
-from skillc.text import listed
+from skillc.text import listed, shown
 
 START = "start"
+_SCRIPT_CHARACTERS = 200_000
+_WHOLE_BLOCK = re.compile(r"\s*(`{3,})[^\n`]*\n(.*\n)\1[ \t]*\n?\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +149,36 @@ def _apply(document: Document, edit: Edit, deleted: set[str]) -> _Outcome:
 def _edit_script(document: Document, edit: Replace | Delete | Move, section: Section, rule: Rule) -> _Outcome:
     if not isinstance(edit, Replace):
         raise Refusal(f"rule `{rule.id}` is the script `{section.file}`, which can only be replaced")
-    new = replace(rule, text=new_script_text(rule, edit.text, edit.old), rationale=edit.rationale or rule.rationale)
+    new = replace(rule, text=_new_script_text(rule, edit.text, edit.old), rationale=edit.rationale or rule.rationale)
     after = document.with_section(replace(section, rules=(new,)))
     return after, rule.id, f"{'changed' if edit.old else 'replaced'} {rule.id} in {section.name}"
+
+
+def _new_script_text(rule: Rule, text: str, old: str = "") -> str:
+    """Return a script with `text` in place of `old`, which must occur once, or as a whole if `old` is empty.
+
+    A whole text in a code block is taken out of it, and ends with a newline if the present one does.
+    """
+    if old:
+        first, last = rule.text.find(old), rule.text.rfind(old)
+        if first < 0 or first != last:
+            where = "does not occur in it" if first < 0 else "occurs in more than one place"
+            raise Refusal(f"script `{rule.id}`: the text to replace, {shown(old, 80)}, {where}; it must occur once")
+        after = rule.text[:first] + text + rule.text[first + len(old) :]
+    else:
+        block = _WHOLE_BLOCK.fullmatch(text)
+        after = block[2] if block is not None else text
+        after += "\n" if rule.text.endswith("\n") and not after.endswith("\n") else ""
+    if after == rule.text:
+        raise Refusal(f"script `{rule.id}` has this text already", repeats=True)
+    if not after.strip():
+        raise Refusal(f"script `{rule.id}` would be empty")
+    hidden = hidden_character(after)
+    if hidden and not hidden_character(rule.text):
+        raise Refusal(hidden)
+    if len(after) > _SCRIPT_CHARACTERS:
+        raise Refusal(f"the script would be longer than {_SCRIPT_CHARACTERS:,} characters")
+    return after
 
 
 def _add(document: Document, edit: Add, deleted: set[str]) -> _Outcome:
@@ -214,13 +243,18 @@ def _move(document: Document, edit: Move, section: Section, rule: Rule, deleted:
 
 def _find(document: Document, id: str, deleted: set[str]) -> tuple[Section, Rule]:  # noqa: A002
     """Return a rule and its section."""
-    name = id.strip().strip("[]#` ").lower()
+    name = plain_id(id)
     rule, section = document.rule(name), document.section_of(name)
     if rule and section:
         return section, rule
     if name in deleted:
         raise Refusal(f"rule `{name}` was deleted by an edit before this one")
     raise Refusal(f"there is no rule `{id}`")
+
+
+def plain_id(text: str) -> str:
+    """Return the id in a text such as `[3FA2C1]`."""
+    return text.strip().strip("[]#` ").lower()
 
 
 def trainable_section(document: Document, name: str) -> Section:
@@ -289,10 +323,18 @@ def _check_limits(before: Document, after: Document) -> None:
                 raise Refusal(f"section `{new.name}` would be empty")
             if size > new.characters and size > len(old.body):
                 raise Refusal(f"section `{new.name}` would have {size} characters, its limit is {new.characters}")
-        if new.limit is None:
-            continue
-        if new.tokens > new.limit and new.tokens > old.tokens:
-            raise Refusal(f"section `{new.name}` would have {new.tokens} tokens, its limit is {new.limit}")
+        if new.limit is not None and new.tokens > old.tokens:
+            check_limit(new)
+
+
+def check_limit(section: Section) -> None:
+    """Check the tokens of a section.
+
+    Raises:
+        Refusal: it has more than its limit.
+    """
+    if section.limit is not None and section.tokens > section.limit:
+        raise Refusal(f"section `{section.name}` would have {section.tokens} tokens, its limit is {section.limit}")
 
 
 # ---- rewriting ------------------------------------------------------------------------------------
@@ -323,7 +365,7 @@ def _rewritten(document: Document, old: Section, text: str) -> Section:
         raise Refusal(f"section `{old.name}` is frozen")
     if old.is_script:
         (rule,) = old.rules
-        return replace(old, rules=(replace(rule, text=new_script_text(rule, text)),))
+        return replace(old, rules=(replace(rule, text=_new_script_text(rule, text)),))
     reason = hidden_character(text) or describe_unclosed(text)
     if reason:
         raise Refusal(reason)

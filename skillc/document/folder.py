@@ -25,10 +25,10 @@ from skillc.document.skill import (
 )
 from skillc.document.skill_md import from_skill_md, to_skill_md
 from skillc.errors import SkillcError
-from skillc.skill_files import check_distinct, plain_name, read_folder
+from skillc.skill_files import check_distinct, decoded, plain_name, read_folder
 from skillc.syntax.files import PathError, resolve_path
 
-SUFFIX = ".md"
+_SUFFIX = ".md"
 _LINK = re.compile(r"(?:(?P<about>\S.*): read|Read) \[(?P<path>[^\[\]()]+)\]\((?P=path)\)\.")
 
 
@@ -88,7 +88,7 @@ def document_from(files: Mapping[str, bytes], *, exact: bool = True) -> Document
     Raises:
         SkillcError: SKILL.md is no skill, or a linked file is not UTF-8.
     """
-    document = from_skill_md(_text(SKILL_FILE, files[SKILL_FILE]))
+    document = from_skill_md(decoded(SKILL_FILE, files[SKILL_FILE], "utf-8-sig"))
     taken = {SKILL_FILE}
     sections = []
     for section in document.sections:
@@ -156,9 +156,7 @@ def with_scripts(document: Document, folder: Path | None) -> Document:
         if place is None or not place.is_file():
             continue
         try:
-            text = place.read_bytes().decode()
-        except UnicodeDecodeError as problem:
-            raise SkillcError(f"`{place}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from None
+            text = decoded(str(place), place.read_bytes())
         except OSError as problem:
             raise SkillcError(f"`{place}` cannot be read: {problem.strerror}") from problem
         taken = set(document.ids) - {rule.id for rule in section.rules}
@@ -172,16 +170,9 @@ def _linked(section: Section, files: Mapping[str, bytes], *, exact: bool) -> Sec
     path = match["path"] if match is not None else ""
     if match is None or path not in files or not _is_text_file(path) or section.title == "":
         return None
-    text = _text(path, files[path]).replace("\r\n", "\n")
+    text = decoded(path, files[path], "utf-8-sig").replace("\r\n", "\n")
     found = replace(section, text=reference_body(text), file=path, about=match["about"] or "")
     return found if not exact or (reference_text(found) == text and link_line(found) == section.text) else None
-
-
-def _text(name: str, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise SkillcError(f"`{name}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from problem
 
 
 def _is_text_file(path: str) -> bool:
@@ -197,7 +188,7 @@ def section_file_problem(path: str) -> tuple[str, str] | None:
         return problem.message, f'write `file = "{problem.instead}"`' if problem.instead else example
     if whole != path:
         return f"`{path}` is not the shortest form of its path", f'write `file = "{whole}"`'
-    if posixpath.splitext(path)[1] != SUFFIX and not is_script(path):
+    if posixpath.splitext(path)[1] != _SUFFIX and not is_script(path):
         return f"`{path}` is neither a `.md` file nor below `{SCRIPTS}`", example
     if plain_name(path) == plain_name(SKILL_FILE):
         return "SKILL.md has the sections without a file", "remove `file`, or name another"

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from skillc.document.edits import START, Add, Delete, Edit, Move, Replace, apply_edits, trainable_section
+from skillc.document.edits import (
+    START,
+    Add,
+    Delete,
+    Edit,
+    Move,
+    Replace,
+    apply_edits,
+    check_limit,
+    plain_id,
+    trainable_section,
+)
 from skillc.document.markdown import Mark, Refusal, mark_of, rule_text, same_words, topic_text
 from skillc.document.skill import Document, Rule, Section
 
@@ -44,13 +55,11 @@ def edits_to(document: Document, name: str, wanted: Sequence[WantedRule]) -> tup
         if section.is_script:
             return _edits_to_script(document, section, wanted)
         target = _target(document, section, wanted)
+        if not target:
+            raise Refusal(f"section `{section.name}` would be empty")
+        check_limit(replace(section, rules=tuple(target)))
     except Refusal as refusal:
         return refusal
-    if not target:
-        return Refusal(f"section `{section.name}` would be empty")
-    after = replace(section, rules=tuple(target))
-    if after.limit is not None and after.tokens > after.limit:
-        return Refusal(f"section `{after.name}` would have {after.tokens} tokens, its limit is {after.limit}")
     return _edits(document, section, target)
 
 
@@ -104,7 +113,7 @@ def _target(document: Document, section: Section, wanted: Sequence[WantedRule]) 
 
 def _named(section: Section, old: dict[str, Rule], want: WantedRule) -> Rule | None:
     """Return the old rule that a wanted one names. An unknown id is refused only if there is no text."""
-    name = (want.rule or "").strip().strip("[]#` ").lower()
+    name = plain_id(want.rule or "")
     if name not in old and not want.text.strip():
         raise Refusal(f"there is no rule `{want.rule or ''}` in section `{section.name}`")
     return old.get(name)

@@ -11,7 +11,7 @@ from skillc.artifact_paths import SKILL_FILE, is_script
 from skillc.document.skill import Document, Section, document_of, script_rules
 from skillc.errors import SkillcError
 from skillc.plan.schema import FieldPlan, Plan, SectionPlan, SkillPlan, TaskPlan, TypePlan
-from skillc.skill_files import check_distinct, read_folder
+from skillc.skill_files import check_distinct, decoded, read_folder
 from skillc.text import joined
 
 _LEAD = {
@@ -220,17 +220,10 @@ def with_files(document: Document, plan: Plan, root: Path) -> Document:
         content = files.pop(section.file or "", None) if is_script(section.file) and not section.text.strip() else None
         own = document.section(section.name)
         if content is not None and own is not None and not own.rules:
-            rules = script_rules(_decoded(f"{plan.skill.files}/{section.file}", content), own.name, document.ids)
+            rules = script_rules(decoded(f"{plan.skill.files}/{section.file}", content), own.name, document.ids)
             document = document.with_section(replace(own, rules=rules))
     check_distinct([SKILL_FILE, *(each.file for each in plan.skill.sections if each.file is not None), *files])
     return replace(document, files=tuple(sorted(files.items())))
-
-
-def _decoded(name: str, content: bytes) -> str:
-    try:
-        return content.decode()
-    except UnicodeDecodeError as problem:
-        raise SkillcError(f"`{name}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from None
 
 
 def sections_of(plan: Plan) -> tuple[SectionPlan, ...]:
