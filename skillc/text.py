@@ -1,7 +1,8 @@
-"""Counts, lists and long values in messages; unique names."""
+"""Counts, lists and long values in messages; unique names; columns of a text."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 
 _STEPS = ("bytes", "KB", "MB", "GB", "TB")
@@ -56,3 +57,18 @@ def free_name(name: str, taken: Collection[object], sign: str = "_") -> str:
     while free in taken:
         free, number = f"{name}{sign}{number}", number + 1
     return free
+
+
+def text_width(text: str) -> int:
+    """Return the columns of a text: wide characters have two, combining and invisible ones none.
+
+    >>> text_width("naïve"), text_width("精度")
+    (5, 4)
+    """
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -13,7 +13,6 @@ from skillc.syntax.source import Source, Span
 
 FORMAT_VERSION = 1
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_SARIF_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
@@ -106,7 +105,7 @@ def _result(found: Diagnostic, rules: dict[str, int], root: Path) -> dict[str, A
     result: dict[str, Any] = {
         "ruleId": found.code,
         "ruleIndex": rules[found.code],
-        "level": _SARIF_LEVELS[found.severity],
+        "level": found.severity.value,
         "message": {"text": message},
         "locations": [_location(found.primary, root)],
     }

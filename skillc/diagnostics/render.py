@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.syntax.source import Source
-from skillc.text import counted, joined
+from skillc.text import counted, joined, text_width
 
 LINE_LIMIT = 120
 """Characters of a source line that are shown."""
@@ -165,7 +165,7 @@ def window(line: str, spans: Sequence[tuple[int, int]]) -> Window:
         cells.append(column)
         visible = _printable(character, column)
         shown.append(visible)
-        column += sum(_width(each) for each in visible)
+        column += text_width(visible)
     cells.append(column)
     if end < len(line):
         shown.append("…")
@@ -188,12 +188,6 @@ def _printable(character: str, column: int) -> str:
     if unicodedata.category(character) == "Cf":
         return "·"
     return "\ufffd"
-
-
-def _width(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def difference(name: str, before: str, after: str) -> str:

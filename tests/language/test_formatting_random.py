@@ -11,10 +11,11 @@ from making import EXAMPLES, layouts, mutated, programs, quick, sound_programs
 from trees import meaning
 
 from skillc.syntax.formatting import format_source
-from skillc.syntax.formatting.lines import LIMIT, indented, width
+from skillc.syntax.formatting.lines import LIMIT, indented
 from skillc.syntax.literals import text_value
 from skillc.syntax.parser import parse
 from skillc.syntax.source import Source
+from skillc.text import text_width
 
 CLUTTERED = """\
 gate family(m: metric, most: share = 5%, by: field = none) = candidate.m > incumbent.m + -most and (regressed(m, by
@@ -127,9 +128,9 @@ def test_only_what_cannot_be_broken_is_longer_than_a_line(text: str) -> None:
     for line in made.splitlines():
         # A string, a chain of names, or the words of a statement with the sign behind them.
         unbroken = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', line.split("#")[0])
-        assert width(line) <= LIMIT or '"' in line or "#" in line or unbroken.count("(") + unbroken.count("[") <= 2, (
-            line
-        )
+        assert (
+            text_width(line) <= LIMIT or '"' in line or "#" in line or unbroken.count("(") + unbroken.count("[") <= 2
+        ), line
 
 
 @given(

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import groupby
 
-from skillc.syntax.formatting.lines import LIMIT, STEP, Writer, width, write
+from skillc.syntax.formatting.lines import LIMIT, STEP, Writer, write
 from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece
 from skillc.syntax.formatting.pieces import pieces as pieces_of
 from skillc.syntax.formatting.words import FormatBlock, FormatStatement, FormatToken, settle
 from skillc.syntax.nodes import Comment
+from skillc.text import text_width
 
 _GAP = 2
 _SHAPES = frozenset(("=", ":", "{"))
@@ -99,7 +100,7 @@ def _statement(statement: FormatStatement, indent: int) -> FlatStatement | list[
         flat = all(piece.flat is not None for piece in pieces) and (not statement.block or statement.block.on_one_line)
     if flat:
         row = _row(statement)
-        if row is not None and indent + width(row.text) <= LIMIT:
+        if row is not None and indent + text_width(row.text) <= LIMIT:
             row.comment = comment
             return row
     broken = _Broken(statement, pieces or pieces_of(statement.head), indent)
@@ -151,14 +152,14 @@ def _aligned_lines(rows: list[FlatStatement], indent: int) -> list[str]:
     for (shape, _), group in groupby(rows, lambda row: (row.shape, len(row.words))):
         same = list(group)
         aligned = _aligned(same) if shape and len(same) > 1 else []
-        if not aligned or any(indent + width(text) > LIMIT for text in aligned):
+        if not aligned or any(indent + text_width(text) > LIMIT for text in aligned):
             aligned = [row.text for row in same]
         texts += aligned
     return _with_comments([" " * indent + text for text in texts], [row.comment for row in rows])
 
 
 def _aligned(rows: list[FlatStatement]) -> list[str]:
-    columns = [max(map(width, column)) for column in zip(*(row.words for row in rows), strict=True)]
+    columns = [max(map(text_width, column)) for column in zip(*(row.words for row in rows), strict=True)]
     if rows[0].shape == ":":
         # A colon follows its name directly, so the last words are not padded.
         columns[-1] = 0
@@ -167,10 +168,10 @@ def _aligned(rows: list[FlatStatement]) -> list[str]:
 
 
 def _with_comments(texts: list[str], comments: list[Comment | None]) -> list[str]:
-    column = max((width(text) for text, comment in zip(texts, comments, strict=True) if comment), default=0)
+    column = max((text_width(text) for text, comment in zip(texts, comments, strict=True) if comment), default=0)
     pairs = list(zip(texts, comments, strict=True))
     aligned = all(
-        column + _GAP + width(comment.text) <= max(LIMIT, width(text) + _GAP + width(comment.text))
+        column + _GAP + text_width(comment.text) <= max(LIMIT, text_width(text) + _GAP + text_width(comment.text))
         for text, comment in pairs
         if comment
     )
@@ -179,7 +180,7 @@ def _with_comments(texts: list[str], comments: list[Comment | None]) -> list[str
 
 
 def _padded(text: str, size: int) -> str:
-    return text + " " * (size - width(text))
+    return text + " " * (size - text_width(text))
 
 
 # ---- several lines --------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ class _Broken:
         if text is not None and writer.fits(text, more):
             write(writer, piece, inner, more)
             return
-        alone = text is not None and inner + width(text.lstrip()) + more <= LIMIT
+        alone = text is not None and inner + text_width(text.lstrip()) + more <= LIMIT
         if isinstance(piece, Chain) or (alone and not _opens(piece)):
             writer.newline(inner)
         write(writer, piece, inner, more)

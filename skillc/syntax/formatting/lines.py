@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece, Run
 from skillc.syntax.formatting.words import FormatToken
 from skillc.syntax.literals import dedented
 from skillc.syntax.nodes import Comment
+from skillc.text import text_width
 
 LIMIT = 120
 """Columns of a line without its comment."""
 FENCE = '"""'
 STEP = 2
 """Columns of one level of indentation."""
-
-
-def width(text: str) -> int:
-    """Return the columns of a text: wide characters have two, combining ones none.
-
-    >>> width("naïve"), width("精度")
-    (5, 4)
-    """
-    if text.isascii():
-        return len(text)
-    return sum(_columns(character) for character in text)
-
-
-def _columns(character: str) -> int:
-    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
 
 
 def indented(raw: str, indent: int) -> list[str]:
@@ -77,11 +60,11 @@ class Writer:
     @property
     def column(self) -> int:
         """The column at which the next text would begin, without its glue."""
-        return self.indent + width(self._line)
+        return self.indent + text_width(self._line)
 
     def fits(self, text: str, more: int = 0) -> bool:
         """Return whether a text and `more` columns fit on the current line."""
-        return not self._ended and self.column + width(text) + more <= LIMIT
+        return not self._ended and self.column + text_width(text) + more <= LIMIT
 
     def newline(self, indent: int) -> None:
         """Begin a line, unless the current one is empty."""
@@ -185,7 +168,7 @@ def _least(piece: Piece, indent: int) -> tuple[int, bool]:
             if breaks:
                 return columns, True
         return columns, False
-    return width(piece.glue + (piece.flat or "")), False
+    return text_width(piece.glue + (piece.flat or "")), False
 
 
 def _chain(writer: Writer, chain: Chain, indent: int, more: int) -> None:
@@ -202,7 +185,7 @@ def _chain(writer: Writer, chain: Chain, indent: int, more: int) -> None:
 def _breaks(chain: Chain, indent: int) -> bool:
     """Return whether each operand gets a line: conditions and labels always, others if all then fit."""
     return chain.alternatives or all(
-        each.flat is not None and indent + 3 + width(each.flat) <= LIMIT for each in chain.operands
+        each.flat is not None and indent + 3 + text_width(each.flat) <= LIMIT for each in chain.operands
     )
 
 
