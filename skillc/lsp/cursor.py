@@ -11,6 +11,7 @@ from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import Kind, kinds_in
 from skillc.syntax.outline import chunks, statement_at
 from skillc.syntax.reader import Derivation, Failure, parse_prefix
+from skillc.syntax.source import blank
 from skillc.syntax.tokens import Token, opaque
 
 _WORD = re.compile(r"[^\W\d]\w*\Z")
@@ -122,11 +123,10 @@ def _prefix(text: str, start: int) -> tuple[str, Derivation] | None:
 
 def _blank_error(chunk: str, failure: Failure) -> str:
     """Replace the statement with the error with spaces; return an empty text if it is the last one."""
-    at = failure.last.start if failure.at.kind in ("_END", "RBRACE", "$END") and failure.last else failure.at.start
-    first, last = statement_at(chunk, min(at, max(0, len(chunk) - 1)))
+    first, last = statement_at(chunk, failure.anchor(chunk))
     if last <= first or last >= len(chunk.rstrip()):
         return ""
-    return chunk[:first] + "".join(c if c == "\n" else " " for c in chunk[first:last]) + chunk[last:]
+    return chunk[:first] + blank(chunk[first:last]) + chunk[last:]
 
 
 # ---- tokens ---------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ the Pygments lexer use. `grammar/skill.lark` holds rules and terminals; `python 
 from it with lark, and `reader.py` runs the parser over these tables. `builder.py` makes nodes (`nodes.py`) of the
 rules, `parser.py` is `parse`, which never raises.
 
-- *mistakes*: `recovery.py` repairs or drops one statement at a time; each detector in `mistakes/` knows one mistake.
+- *mistakes*: `mistakes/` repairs or drops one statement at a time; each of its detectors recognizes one mistake.
   `outline.py` finds statements by brackets and line ends in a text that does not parse.
 - *formatting*: `formatting/` groups the parser's tokens into statements (`words.py`), makes pieces of those that need
   several lines with the same parser (`pieces.py`), lays them out (`layout.py`, `lines.py`), and proves that the

@@ -59,7 +59,7 @@ def parse(source: Source) -> Parsed:
             statements, diagnostics, dropped = found.statements, [*faults, *found.diagnostics], frozenset[str]()
         else:
             # Imported late: half of the parser's code, and not needed for a valid program.
-            from skillc.syntax.recovery import recover
+            from skillc.syntax.mistakes import recover
 
             recovered = recover(source, tokens)
             statements = tuple(recovered.statements)

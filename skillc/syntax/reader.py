@@ -79,6 +79,12 @@ class Failure:
     last: Token | None
     opened: tuple[Token, ...]
 
+    def anchor(self, text: str) -> int:
+        """Return an offset in the statement with the error; a token that ends a statement is not part of it."""
+        if self.at.kind in ("_END", "RBRACE", "$END") and self.last:
+            return self.last.start
+        return min(self.at.start, max(0, len(text) - 1))
+
 
 def parse_tokens(source: Source, tokens: Tokens, places: Sequence[int], whole: Tokens) -> ParsedText | Failure:
     """Parse a text.

@@ -10,6 +10,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _LINE_END = re.compile("\n")
+_IN_LINE = re.compile(r"[^\n]")
+
+
+def blank(text: str) -> str:
+    """Return a text of the same length and lines that consists of spaces."""
+    return _IN_LINE.sub(" ", text)
 
 
 @dataclass(frozen=True, slots=True, order=True)

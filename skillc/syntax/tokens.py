@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillc.syntax.nodes import Comment
-from skillc.syntax.source import Span
+from skillc.syntax.source import Span, blank
 
 WORDS = {"and": "AND", "or": "OR", "not": "NOT", "use": "USE", "as": "AS"}
 """The kinds of the keywords. Where the parser accepts no keyword, each is a `NAME`."""
@@ -237,5 +237,4 @@ def _fault(text: str, start: int, end: int | None) -> Fault | None:
 
 def _closed(text: str, span: Span) -> str:
     """Replace a span with an empty string and blanks."""
-    blank = "".join(c if c == "\n" else " " for c in text[span.start + 2 : span.end])
-    return f'{text[: span.start]}""{blank}{text[span.end :]}'
+    return f'{text[: span.start]}""{blank(text[span.start + 2 : span.end])}{text[span.end :]}'

@@ -20,7 +20,7 @@ with atheris.instrument_imports(include=["skillc"], enable_loader_override=False
     from skillc.diagnostics.suggest import suggest  # noqa: F401
     from skillc.frontend import check
     from skillc.syntax.files import SourceError, decode
-    from skillc.syntax.recovery import recover  # noqa: F401 -- imported late otherwise, and not instrumented
+    from skillc.syntax.mistakes import recover  # noqa: F401 -- imported late otherwise, and not instrumented
     from skillc.syntax.source import Source
 
 

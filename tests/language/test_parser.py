@@ -264,7 +264,7 @@ def test_parsing_imports_nothing_heavy() -> None:
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )
-    heavy = {"dspy", "litellm", "numpy", "pydantic", "rich", "click", "socket", "asyncio", "skillc.syntax.recovery"}
+    heavy = {"dspy", "litellm", "numpy", "pydantic", "rich", "click", "socket", "asyncio", "skillc.syntax.mistakes"}
     assert loaded & heavy == set()
 
 

@@ -8,6 +8,7 @@ from skillc.syntax.literals import quote
 from skillc.syntax.mistakes.context import ErrorContext, Mistake, PatchedText, TextPatch, padded
 from skillc.syntax.outline import braces, indentation
 from skillc.syntax.reader import CONTINUES, DEPTH_LIMIT, LENGTH_LIMIT
+from skillc.syntax.source import blank
 from skillc.syntax.tokens import Token
 
 _BLOCK_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -41,7 +42,7 @@ def comment_sign(s: ErrorContext) -> Mistake | None:
     if text.startswith("/*", start):
         match = _BLOCK_COMMENT.match(text, start)
         end = match.end() if match else len(text)
-        repair = [TextPatch(start, end, re.sub(r"[^\n]", " ", text[start:end]))]
+        repair = [TextPatch(start, end, blank(text[start:end]))]
         lines = _lines_of_comment(text, start, end) if match and match[0].endswith("*/") else None
         fix = [TextPatch(start, end, lines)] if lines is not None else []
         message, hint = "block comments are not supported", "write `#` before each line"
