@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 from lsprotocol import types
 
-from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS
+from skillc.errors import SkillcError
+from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Takes
 from skillc.gates.units import UNITS
+from skillc.language.arguments import REFERENCES
 from skillc.language.forms import Form, SettingKind
 from skillc.language.functions import PARAMETER_TYPES
 from skillc.language.kinds import FIELD_TYPES, STATES, Kind, kinds_in
 from skillc.language.links import fields_in, metrics_in
-from skillc.language.modules import Module
-from skillc.lsp.cursor import Cursor, cursor_at, kind_of, setting_of
-from skillc.lsp.hover import builtin_text, setting_text
-from skillc.lsp.offers import BY_TAKES, ITEM, Offer, called, declared, files, options, taken, used
+from skillc.language.modules import STD, Loader, Module, standard_names
+from skillc.language.statements import KindDeclaration
+from skillc.lsp.cursor import CallContext, Cursor, cursor_at, kind_of, setting_of
+from skillc.lsp.hover import builtin_text, function_of, head, parameter_texts, setting_text, signature
 from skillc.lsp.workspace import Analysis, Project
 from skillc.syntax.source import Source, Span
+
+ITEM = types.CompletionItemKind
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One completion; editors with snippet support insert `snippet`."""
+
+    label: str
+    kind: types.CompletionItemKind
+    detail: str = ""
+    text: str = ""
+    snippet: str = ""
+    rank: int = 5
+
+
+def _declared(decl: KindDeclaration, kind: types.CompletionItemKind) -> Offer:
+    """Offer the name of a declaration."""
+    name = decl.name.text if decl.name is not None else ""
+    return Offer(name, kind, decl.kind.word, decl.node.doc or "", rank=2)
+
+
+def _called(name: str, decl: KindDeclaration) -> Offer:
+    """Offer a function of the program or a module, with parentheses."""
+    text = f"```skill\n{head(decl)}\n```\n\n{decl.node.doc or ''}".strip()
+    return Offer(name, ITEM.Function, signature(decl), text, f"{name}($1)", rank=3)
+
 
 _PLURAL_UNITS = tuple(unit for unit in UNITS if f"{unit}s" not in UNITS and unit != "%")
 
@@ -52,7 +84,7 @@ def _item(offer: Offer, place: types.Range, *, snippets: bool) -> types.Completi
 def _offers(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
     module, accepts = analysis.work.module, cursor.accepts
     if cursor.section == "string":
-        yield from files(analysis, cursor)
+        yield from _files(analysis, cursor)
         return
     if not accepts or cursor.section == "none":
         return
@@ -68,7 +100,7 @@ def _offers(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
     elif cursor.section == "type":
         yield from _types(cursor)
     elif cursor.section == "value" and cursor.words[:1] == ("use",):
-        yield from used(analysis, cursor)
+        yield from _used(analysis, cursor)
     elif cursor.section == "value":
         yield from _values(module, cursor)
 
@@ -187,7 +219,7 @@ def _formed(module: Module, forms: Iterable[Form]) -> Iterator[Offer]:
             inner = '"$1"' if form.arguments and form.arguments[0].kind == "text" else "$1"
             yield Offer(form.name, ITEM.Function, form.example(), snippet=f"{form.name}({inner})", rank=2)
         elif form.kind == "field":
-            yield from (declared(each, ITEM.Field) for each in fields_in(module).values())
+            yield from (_declared(each, ITEM.Field) for each in fields_in(module).values())
         elif form.kind == "role":
             yield from (Offer(name, ITEM.Variable, rank=2) for name in module.named("model"))
         elif form.kind == "list":
@@ -203,12 +235,12 @@ def _referred(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
             yield from (Offer(name, ITEM.Value, f"a heading of {home.key}") for name in home.sections)
             return
         known = home.all_sections if kind.word == "section" else home.named(kind.word)
-        yield from (declared(each, ITEM.Value) for each in known.values())
+        yield from (_declared(each, ITEM.Value) for each in known.values())
         return
     own = cursor.words[-1] if cursor.words else ""
     for name, decl in module.named(kind.word).items():
         if name != own:
-            yield declared(decl, ITEM.Value)
+            yield _declared(decl, ITEM.Value)
     yield from _modules(module)
     yield from _formed(module, (form for form in kind.value if form.kind == "call"))
 
@@ -218,20 +250,22 @@ def _expression(module: Module, kind: Kind, cursor: Cursor) -> Iterator[Offer]:
     if cursor.before:
         yield from _members(module, cursor, run=run)
         return
-    if cursor.call is not None and cursor.call.option is None:
-        yield from options(module, cursor.call, run=run)
-    takes = taken(module, cursor.call, run=run) if cursor.call is not None else None
-    if takes in BY_TAKES:
-        yield from BY_TAKES[takes](module)
+    takes = None
+    if cursor.call is not None:
+        if cursor.call.option is None:
+            yield from _options(module, cursor.call, run=run)
+        takes = _taken(module, cursor.call, run=run)
+    if takes in _BY_TAKES:
+        yield from _BY_TAKES[takes](module)
         return
     run = run and takes not in ("metric", "condition", "output", "readable")
     yield from _parameters(cursor)
     if run:
         yield from (Offer(state, ITEM.Constant, STATES[state], rank=2) for state in STATES)
     elif cursor.parameters is None:
-        yield from (declared(each, ITEM.Field) for each in fields_in(module).values())
+        yield from (_declared(each, ITEM.Field) for each in fields_in(module).values())
         own = cursor.words[-1] if cursor.words else ""
-        yield from (declared(each, ITEM.Variable) for n, each in metrics_in(module).items() if n != own)
+        yield from (_declared(each, ITEM.Variable) for n, each in metrics_in(module).items() if n != own)
     yield from _functions(module, run=run)
     yield from _modules(module)
     if "NOT" in cursor.accepts:
@@ -246,7 +280,7 @@ def _functions(module: Module, *, run: bool) -> Iterator[Offer]:
     wanted = "gate" if run else "metric"
     for name, decl in module.functions().items():
         if decl.kind.word == wanted:
-            yield called(name, decl)
+            yield _called(name, decl)
     for builtin in (RUN_FUNCTIONS if run else EXAMPLE_FUNCTIONS).values():
         snippet = f"{builtin.name}($1)" if builtin.parameters else f"{builtin.name}()"
         yield Offer(builtin.name, ITEM.Function, builtin.usage, builtin_text(builtin), snippet, rank=4)
@@ -265,9 +299,129 @@ def _members(module: Module, cursor: Cursor, *, run: bool) -> Iterator[Offer]:
         if cursor.parameters is not None:
             yield from _parameters(cursor)
         else:
-            yield from (declared(each, ITEM.Variable) for each in metrics_in(module).values())
+            yield from (_declared(each, ITEM.Variable) for each in metrics_in(module).values())
     elif (home := module.uses.get(of)) is not None:
         wanted = "gate" if run else "metric"
         for name, decl in home.functions().items():
             if decl.kind.word == wanted:
-                yield called(name, decl)
+                yield _called(name, decl)
+
+
+# ---- modules and files ----------------------------------------------------------------------------
+
+
+_DATA_SUFFIXES = (".jsonl", ".csv", ".json", ".tsv", ".parquet")
+_FILES_LIMIT = 500
+
+
+def _used(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
+    """Offer the standard library, installed packages, and their modules."""
+    loader = analysis.work.loader
+    if cursor.last == "USE":
+        yield Offer(STD, ITEM.Module, "the standard library", snippet=f"{STD}.")
+        for name in loader.claims:
+            yield Offer(name, ITEM.Module, "an installed package", snippet=f"{name}.")
+    elif cursor.before == (STD,):
+        for name in standard_names():
+            yield Offer(name, ITEM.Module, f"{STD}.{name}")
+    elif cursor.before:
+        yield from _packaged(loader, cursor.before)
+
+
+def _packaged(loader: Loader, path: tuple[str, ...]) -> Iterator[Offer]:
+    """Offer the modules of an installed package below a path."""
+    below = "".join(f"{word}." for word in path[1:])
+    with suppress(SkillcError, OSError):
+        package = loader.package(path[0])
+        for name in package.modules():
+            if name.startswith(below):
+                yield Offer(name.removeprefix(below), ITEM.Module, f"{package.name}.{name}")
+
+
+def _files(analysis: Analysis, cursor: Cursor) -> Iterator[Offer]:
+    """Offer files beside the program, for `use "` and the settings of `data` that name a file."""
+    using = cursor.words[:1] == ("use",)
+    if not using and cursor.place.kind != "data":
+        return
+    path = Path(analysis.source.name)
+    if not path.is_absolute():
+        return
+    suffixes = (".skill", ".md") if using else _DATA_SUFFIXES
+    typed = cursor.quoted[1:].rpartition("/")[0]
+    folder = path.parent / typed
+    prefix = f"{typed}/" if typed else "./" if using else ""
+    try:
+        if not folder.resolve().is_relative_to(path.parent.resolve()):
+            return
+        entries = sorted(folder.iterdir())[:_FILES_LIMIT]
+    except (OSError, ValueError):
+        return
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir():
+            yield Offer(f"{prefix}{entry.name}/", ITEM.Folder, rank=6)
+        elif entry.suffix in suffixes and entry != path:
+            yield Offer(f"{prefix}{entry.name}", ITEM.File)
+
+
+# ---- arguments ------------------------------------------------------------------------------------
+
+
+def _options(module: Module, call: CallContext, *, run: bool) -> Iterator[Offer]:
+    """Offer the named arguments of a call."""
+    called = function_of(module, call, run=run)
+    if isinstance(called, Builtin):
+        for option in called.options:
+            yield Offer(option.name, ITEM.Property, f"option of {called.name}", snippet=f"{option.name} = ", rank=1)
+    elif called is not None:
+        pairs = zip(called.node.parameters or (), parameter_texts(called), strict=True)
+        for parameter, detail in list(pairs)[call.index :]:
+            name = parameter.name.text
+            yield Offer(name, ITEM.Property, detail, snippet=f"{name} = ", rank=4)
+
+
+def _taken(module: Module, call: CallContext, *, run: bool) -> Takes | str | None:
+    """Return what the argument at the cursor takes."""
+    called = function_of(module, call, run=run)
+    if isinstance(called, Builtin):
+        if call.option is not None:
+            return next((each.takes for each in called.options if each.name == call.option), None)
+        wanted = called.positional
+        return wanted[min(call.index, len(wanted) - 1)].takes if wanted else None
+    if called is None:
+        return None
+    parameters = called.node.parameters or ()
+    named = [each for each in parameters if each.name.text == call.option] if call.option else []
+    found = named or list(parameters[call.index : call.index + 1])
+    written = found[0].type if found else None
+    return getattr(written, "name", None)
+
+
+def _of_kind(kind: str) -> Callable[[Module], Iterator[Offer]]:
+    return lambda module: (_declared(each, ITEM.Value) for each in module.named(kind).values())
+
+
+def _word(word: str) -> Callable[[Module], Iterator[Offer]]:
+    return lambda module: iter((Offer(word, ITEM.EnumMember),))
+
+
+def _fields(module: Module, *, outputs: bool) -> Iterator[Offer]:
+    fields = fields_in(module).values()
+    return (_declared(each, ITEM.Field) for each in fields if (each.kind.word == "output") == outputs)
+
+
+_BY_TAKES: Mapping[str | None, Callable[[Module], Iterator[Offer]]] = {
+    "field": lambda module: _fields(module, outputs=False),
+    "output": lambda module: _fields(module, outputs=True),
+    "state": lambda module: (Offer(state, ITEM.Constant, about) for state, about in STATES.items()),
+    "candidate": _word("candidate"),
+    "batch": _word("batch"),
+    "run": _word("run"),
+    "model": _of_kind("model"),
+    "rubric": _of_kind("rubric"),
+    "judged": _of_kind("rubric"),
+    "skill": _of_kind("skill"),
+    "models": _of_kind("model"),
+    "reference": lambda module: (Offer(word, ITEM.EnumMember) for word in REFERENCES),
+}
