@@ -257,6 +257,13 @@ class Lock(Frozen):
     quarantined: tuple[str, ...] = ()
     history: Digest | None = None
 
+    @property
+    def tested(self) -> str | None:
+        """The digest of the inputs of the test split that the run looked at last; None if the looks contain none."""
+        return next(
+            (look.test for look in reversed(self.looks) if look.run == self.run and look.test is not None), None
+        )
+
 
 def has_digest(content: bytes, digest: str | None) -> bool:
     """Whether a file has a digest, also if git has converted its line ends."""

@@ -28,6 +28,7 @@ from skillc.text import counted
 from skillc.versions.candidate import find_candidate
 from skillc.versions.change import first_line
 from skillc.versions.git import repository_of
+from skillc.versions.hand_edits import content_of
 
 # Files beside SKILL.md that an agent could read as a part of the skill.
 _READ = (".md", ".py")
@@ -262,9 +263,8 @@ def _changed_splits(dataset: Dataset, lock: Lock) -> str:
         )
         if len(examples) != was
     ]
-    tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
-    if tests:
-        same = tests[-1] == split_digest(dataset.test)
+    if lock.tested is not None:
+        same = lock.tested == split_digest(dataset.test)
         sizes.append("the inputs of the test split are the same" if same else "the test split differs")
     return ", ".join(sizes) or "the same number of other examples"
 
@@ -277,14 +277,10 @@ def _of_files(paths: ArtifactPaths, lock: Lock, source: Source) -> Iterator[Diag
         file = paths.base / name
         label = _at(source, '"files"', f'"{name}"')
         back = f"restore it with `git checkout -- {file}`, or compile again"
-        try:
-            content = file.read_bytes()
-        except FileNotFoundError:
+        content = content_of(file)
+        if content is None:
             yield Diagnostic("SK756", f"`{file}` is missing", label, hint=back)
-            continue
-        except OSError as problem:
-            raise SkillcError(f"`{file}` cannot be read: {problem.strerror}") from problem
-        if not has_digest(content, digest):
+        elif not has_digest(content, digest):
             yield Diagnostic("SK755", f"`{file}` was edited since the compile", label, hint=back)
     known = {paths.base / name for name in lock.files}
     for file in sorted(paths.folder.iterdir() if paths.folder.is_dir() else ()):

@@ -31,6 +31,7 @@ from skillc.syntax import nodes
 from skillc.syntax.files import read_source, write_source
 from skillc.syntax.formatting.lines import FENCE, STEP
 from skillc.syntax.literals import quote
+from skillc.syntax.outline import indentation
 from skillc.syntax.source import Source, Span
 from skillc.text import listed
 
@@ -249,7 +250,7 @@ def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[
             new_text = _fenced(source, own, changes.frontmatter) if changes.frontmatter else quote("")
             fixes.append(Fix(own.value.span, new_text))
         elif own is None and beside is not None:
-            margin = "\n" + " " * _indent(source, beside.span)
+            margin = "\n" + " " * indentation(source.text, beside.span.start)
             _insert(fixes, beside.span.end, f"{margin}frontmatter = {_fenced(source, beside, changes.frontmatter)}")
         else:
             refused.append("the frontmatter, whose text is in another file")
@@ -273,7 +274,7 @@ def _fixes(program: nodes.Program, plan: Plan, changes: _Changes) -> tuple[list[
             refused.append(f"a heading below `{after}`, which the program does not declare")
             continue
         end = sections[after].span.end
-        margin = "\n" + " " * _indent(source, sections[after].span)
+        margin = "\n" + " " * indentation(source.text, sections[after].span.start)
         _insert(fixes, end, "".join(margin + line for line in lines))
     return fixes, refused
 
@@ -300,16 +301,10 @@ def _text_fix(source: Source, section: nodes.Declaration, text: str) -> Fix:
 
 def _fenced(source: Source, beside: nodes.Node, text: str, deeper: int = 0) -> str:
     """Return a text in fences, indented below the line of a node like `fmt`."""
-    indent = _indent(source, beside.span) + deeper
+    indent = indentation(source.text, beside.span.start) + deeper
     margin = " " * (indent + STEP)
     lines = text.replace(FENCE, f"\\{FENCE}").split("\n")
     return "\n".join([FENCE, *(margin + line if line.strip() else "" for line in lines), " " * indent + FENCE])
-
-
-def _indent(source: Source, span: Span) -> int:
-    start = source.text.rfind("\n", 0, span.start) + 1
-    line = source.text[start : span.start]
-    return len(line) if not line.strip() else len(line) - len(line.lstrip())
 
 
 def _words(declaration: nodes.Declaration) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skillc.versions.change import GROUPS, Change
 from skillc.versions.compare.data import data_changes
-from skillc.versions.compare.measures import gate_changes, metric_changes, require_changes
+from skillc.versions.compare.measures import measure_changes
 from skillc.versions.compare.settings import budget_changes, model_changes, optimize_changes
 from skillc.versions.compare.task import skill_changes, task_changes
 from skillc.versions.version import Version
@@ -13,9 +13,7 @@ _PARTS = (
     task_changes,
     skill_changes,
     data_changes,
-    metric_changes,
-    gate_changes,
-    require_changes,
+    measure_changes,
     budget_changes,
     model_changes,
     optimize_changes,

@@ -129,8 +129,8 @@ def _fields(old: DataPlan, new: DataPlan) -> Iterator[Change]:
         yield Change("data", f"field {name}", _field(one), _field(other), anchor)
 
 
-def _field(field: object) -> str | None:
-    if not isinstance(field, FieldPlan):
+def _field(field: FieldPlan | None) -> str | None:
+    if field is None:
         return None
     column = f' {{ column = "{field.column}" }}' if field.column != field.name else ""
     return f"{field.type.text}{column}"
@@ -215,12 +215,11 @@ def _by_lock(
     if isinstance(after, ExampleSplits) and lock is not None:
         if lock.data.digest == after.digest:
             return
-        tests = [look.test for look in lock.looks if look.run == lock.run and look.test is not None]
-        if tests and tests[-1] == after.test:
+        if lock.tested == after.test:
             message = "the data changed, and the inputs of the test split did not"
             yield Change("data", "examples", "", "", _ANCHOR, "data-changed", message)
             return
-        if tests:
+        if lock.tested is not None:
             yield _test_split_changed("the test split differs from the tested one of the lock")
             return
     reasons = [each for each in (before, after) if isinstance(each, str)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillc.gates.intervals import Interval
@@ -28,8 +28,22 @@ from skillc.plan.schema import GatePlan, MetricPlan, Plan, RequirePlan, RubricPl
 from skillc.text import cut
 from skillc.user_code import code_digest
 from skillc.versions.change import Anchor, Change
-from skillc.versions.compare.settings import render_value
+from skillc.versions.compare.settings import entries_that_differ, render_value
 from skillc.versions.version import Version
+
+
+def measure_changes(old: Version, new: Version) -> Iterator[Change]:
+    """Yield changes of the metrics, the gates and the requires."""
+    before, after = _meanings(old), _meanings(new)
+    names = _renamed_metrics(before, after)
+    redefined = {name for name, meaning in after.items() if before.get(names.get(name, name)) != meaning}
+    yield from _metric_changes(old.plan, new.plan, names, redefined)
+    axioms = _axioms(old.plan, new.plan, names)
+    gates = tuple(gate.model_copy(update={"term": _renamed(gate.term, names)}) for gate in new.plan.gates)
+    yield from _condition_changes("gate", _gates(old.plan.gates), _gates(gates), axioms)
+    requires = [each.model_copy(update={"term": _renamed(each.term, names)}) for each in new.plan.requires]
+    yield from _condition_changes("require", _requires(old.plan.requires), _requires(requires), axioms)
+    yield from _required_verdict(old.plan.required_verdict, new.plan.required_verdict)
 
 
 def _meanings(version: Version) -> dict[str, str]:
@@ -40,9 +54,8 @@ def _meanings(version: Version) -> dict[str, str]:
     return found
 
 
-def _renamed_metrics(old: Version, new: Version) -> dict[str, str]:
+def _renamed_metrics(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """Return the old name of each metric that was only renamed."""
-    before, after = _meanings(old), _meanings(new)
     gone = {meaning: name for name, meaning in before.items() if name not in after}
     return {name: gone[meaning] for name, meaning in after.items() if name not in before and meaning in gone}
 
@@ -97,19 +110,17 @@ def _judging(value: Term, plan: Plan) -> Term:
 # ---- metrics --------------------------------------------------------------------------------------
 
 
-def metric_changes(old: Version, new: Version) -> Iterator[Change]:
+def _metric_changes(old: Plan, new: Plan, names: Mapping[str, str], redefined: Collection[str]) -> Iterator[Change]:
     """Yield changes of the metrics. An expression that is a gate's argument belongs to that gate."""
-    before, after = _meanings(old), _meanings(new)
-    names = _renamed_metrics(old, new)
-    plans = {metric.name: metric for metric in old.plan.metrics}
-    now = {metric.name: metric for metric in new.plan.metrics}
-    deciding = _deciding_metrics(old.plan)
+    plans = {metric.name: metric for metric in old.metrics}
+    now = {metric.name: metric for metric in new.metrics}
+    deciding = _deciding_metrics(old)
     for name, metric in now.items():
         was = plans.get(names.get(name, name))
         if was is None:
             if metric.declared:
                 yield Change("metrics", f"metric {name}", None, show_term(metric.term), _anchor(metric))
-        elif before[was.name] != after[name]:
+        elif name in redefined:
             yield _redefined(was, metric, is_deciding=was.name in deciding)
         elif was.name != name and was.declared:
             yield Change("metrics", "metric", was.name, name, _anchor(metric))
@@ -117,15 +128,13 @@ def metric_changes(old: Version, new: Version) -> Iterator[Change]:
     for name, metric in plans.items():
         if name not in kept and metric.declared:
             yield Change("metrics", f"metric {name}", show_term(metric.term), None)
-    goal, new_goal = old.plan.goal.name, new.plan.goal.name
+    goal, new_goal = old.goal.name, new.goal.name
     if names.get(new_goal, new_goal) != goal:
         message, hint = f"the goal was `{goal}` and is `{new_goal}`", "do not compare scores of the two versions"
-        yield Change("metrics", "goal", goal, new_goal, _anchor(new.plan.goal), "goal-changed", message, hint)
-    for name in sorted(old.plan.rubrics.keys() | new.plan.rubrics.keys()):
-        one, other = (plan.rubrics.get(name) for plan in (old.plan, new.plan))
-        if one != other:
-            anchor = Anchor("rubric", name) if other is not None else Anchor()
-            yield Change("metrics", f"rubric {name}", _brief(one), _brief(other), anchor)
+        yield Change("metrics", "goal", goal, new_goal, _anchor(new.goal), "goal-changed", message, hint)
+    for name, one, other in sorted(entries_that_differ(old.rubrics, new.rubrics), key=lambda each: each[0]):
+        anchor = Anchor("rubric", name) if other is not None else Anchor()
+        yield Change("metrics", f"rubric {name}", _brief(one), _brief(other), anchor)
 
 
 def _deciding_metrics(plan: Plan) -> frozenset[str]:
@@ -186,21 +195,8 @@ class _Conditions:
         return [i for i, terms in enumerate(self.scopes) if any(term is condition.term for term in terms)]
 
 
-def gate_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Yield changes of the gates."""
-    names = _renamed_metrics(old, new)
-    gates = tuple(gate.model_copy(update={"term": _renamed(gate.term, names)}) for gate in new.plan.gates)
-    axioms = _axioms(old.plan, new.plan, names)
-    yield from _condition_changes("gate", _gates(old.plan.gates), _gates(gates), axioms)
-
-
-def require_changes(old: Version, new: Version) -> Iterator[Change]:
-    """Yield changes of the requires, and of the verdict that delivers the skill."""
-    names = _renamed_metrics(old, new)
-    now = [each.model_copy(update={"term": _renamed(each.term, names)}) for each in new.plan.requires]
-    axioms = _axioms(old.plan, new.plan, names)
-    yield from _condition_changes("require", _requires(old.plan.requires), _requires(now), axioms)
-    before, after = old.plan.required_verdict, new.plan.required_verdict
+def _required_verdict(before: str | None, after: str | None) -> Iterator[Change]:
+    """Yield the change of the verdict that delivers the skill."""
     if before is not None and after is None:
         message = f"`require {before}` is gone: a skill is delivered with any verdict"
         hint = "keep it, or explain in the review why a skill no longer has to show a gain"
@@ -209,7 +205,7 @@ def require_changes(old: Version, new: Version) -> Iterator[Change]:
         yield Change("gates", "require", None, after, Anchor("require", after), stated="stricter")
 
 
-def _axioms(old: Plan, new: Plan, names: dict[str, str]) -> Axioms:
+def _axioms(old: Plan, new: Plan, names: Mapping[str, str]) -> Axioms:
     """Return the ranges of the metrics of both versions: the wider one if they differ."""
     found = {metric.name: Interval(metric.low, metric.high) for metric in old.metrics}
     for metric in new.metrics:

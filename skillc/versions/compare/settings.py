@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from fractions import Fraction
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -23,6 +24,8 @@ from skillc.plan.schema import (
 from skillc.text import listed
 from skillc.versions.change import Anchor, Bearing, Change
 from skillc.versions.version import Version
+
+T = TypeVar("T")
 
 
 def render_value(value: object, unit: str = "") -> str:
@@ -57,11 +60,9 @@ def fields_that_differ(old: object, new: object, but: Collection[str] = ()) -> I
             yield name, before, after
 
 
-def entries_that_differ(
-    old: Mapping[str, object], new: Mapping[str, object]
-) -> Iterator[tuple[str, object | None, object | None]]:
-    """Yield key, old and new value of each entry that changed; None if it is missing."""
-    for name in (*old, *(name for name in new if name not in old)):
+def entries_that_differ(old: Mapping[str, T], new: Mapping[str, T]) -> Iterator[tuple[str, T | None, T | None]]:
+    """Yield key, old and new value of each entry that changed, those of `old` first; None if it is missing."""
+    for name in {**old, **new}:
         before, after = old.get(name), new.get(name)
         if before != after:
             yield name, before, after
@@ -190,8 +191,7 @@ _CHANGE_REPLIES = ("model", "exec", "backend")
 def model_changes(old: Version, new: Version) -> Iterator[Change]:
     """Yield changes of each role's model and its settings."""
     before, after = redact_plan(old.plan).models, redact_plan(new.plan).models
-    for role in sorted(before.keys() | after.keys()):
-        one, other = before.get(role), after.get(role)
+    for role, one, other in sorted(entries_that_differ(before, after), key=lambda each: each[0]):
         if one is not None and other is not None:
             yield from _changed_model(role, one, other)
         elif other is not None:
@@ -207,12 +207,10 @@ def _changed_model(role: str, old: ModelPlan, new: ModelPlan) -> Iterator[Change
         yield from (_setting(role, *each) for each in fields_that_differ(old.pacing, new.pacing))
     for name, before, after in entries_that_differ(old.parameters, new.parameters):
         yield _setting(role, name, before, after, is_parameter=True)
-    for name, before, after in fields_that_differ(old, new, but=("role", "model", "model_env", "parameters", "pacing")):
+    for name, was, is_ in fields_that_differ(old, new, but=("role", "model", "model_env", "parameters", "pacing")):
         if name.endswith("_env"):
-            was, is_ = (None if value is None else f'env("{value}")' for value in (before, after))
-            yield _setting(role, name.removesuffix("_env"), was, is_)
-        else:
-            yield _setting(role, name, before, after)
+            was, is_ = (None if value is None else f'env("{value}")' for value in (was, is_))
+        yield _setting(role, name.removesuffix("_env"), was, is_)
 
 
 def _setting(role: str, name: str, before: object, after: object, *, is_parameter: bool = False) -> Change:

@@ -9,7 +9,7 @@ from skillc.document.change import annotate_opposites
 from skillc.json_values import fields_of
 from skillc.plan.schema import FieldPlan, SectionPlan, SkillPlan, TypePlan
 from skillc.versions.change import Anchor, Bearing, Change
-from skillc.versions.compare.settings import fields_that_differ, render_value
+from skillc.versions.compare.settings import entries_that_differ, fields_that_differ, render_value
 from skillc.versions.version import Version
 
 
@@ -29,8 +29,7 @@ def task_changes(old: Version, new: Version) -> Iterator[Change]:
 
 def _fields(kind: str, old: tuple[FieldPlan, ...], new: tuple[FieldPlan, ...]) -> Iterator[Change]:
     before, after = ({field.name: field for field in fields} for fields in (old, new))
-    for name in before.keys() | after.keys():
-        one, other = before.get(name), after.get(name)
+    for _, one, other in entries_that_differ(before, after):
         if one is not None and other is not None:
             yield from _changed_field(kind, one, other)
         elif other is not None:
@@ -109,7 +108,7 @@ def skill_changes(old: Version, new: Version) -> Iterator[Change]:
     labels = [label for field in new.plan.task.outputs for label in field.type.labels]
     sections = {section.name: section for section in before.sections}
     now = {section.name: section for section in after.sections}
-    for name in [*sections, *(each for each in now if each not in sections)]:
+    for name in {**sections, **now}:
         yield from _section(sections.get(name), now.get(name), labels)
         yield from _script_files(old, new, sections.get(name), now.get(name))
     if [name for name in sections if name in now] != [name for name in now if name in sections]:
@@ -152,9 +151,7 @@ def _changed_section(old: SectionPlan, new: SectionPlan, labels: Collection[str]
         rule = "section-thawed" if was_frozen else None
         bearing: Bearing = "looser" if looser else "stricter"
         yield Change("skill", name, old.mode, new.mode, anchor, rule, message, stated=bearing)
-    if old.title != new.title:
-        yield Change("skill", f"{name}: title", render_value(old.title), render_value(new.title), anchor)
-    for setting in ("file", "about"):
+    for setting in ("title", "file", "about"):
         one, other = getattr(old, setting), getattr(new, setting)
         if one != other:
             place = Anchor("section", new.name, setting)
