@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from skillc.budget.steps import SHELF
 from skillc.document.edits import Delete, Edit, apply_edits
-from skillc.document.skill import Document, digest
+from skillc.document.skill import Document
 from skillc.optimize.engine import CandidateEffect, EditEffect, Engine, RejectedEdit, SearchState, goal_change
 from skillc.optimize.gate.credit import Flips
 from skillc.optimize.propose.cases import calls_on, shorten, visible_answer, visible_gold, visible_inputs
@@ -214,17 +214,16 @@ def with_effect(
 
 def with_batch(engine: Engine, state: SearchState, batch: Sequence[Example]) -> SearchState:
     """Remember what changed on the cases of a measured batch since an earlier incumbent met them."""
-    now, before = state.incumbent, {example.id: state.memory.met.get(example.id) for example in batch}
+    now, met = state.incumbent, state.memory.met
     better: list[str] = []
     worse: list[str] = []
     for example in batch:
-        old = before[example.id]
-        change = goal_change(engine, old, now, example) if old is not None and digest(old) != digest(now) else None
-        if old is not None and change:
+        old = met.get(example.id)
+        if old is not None and (change := goal_change(engine, old, now, example)):
             (better if change > 0 else worse).append(_line(engine, old, now, example))
     again = EditEffect("cases of this step that an earlier skill met too", "", _cut(better), _cut(worse))
     return state.with_memory(
-        met={**state.memory.met, **dict.fromkeys(before, now)},
+        met={**met, **dict.fromkeys((example.id for example in batch), now)},
         again=CandidateEffect("the skill as it is now", (again,)) if better or worse else None,
     )
 
