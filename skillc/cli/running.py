@@ -187,7 +187,7 @@ def _open_run(
         else:
             progress = display(status_console(), facts, quiet=options.quiet, spent=spent)
         client.servers.watch(progress)
-        stop = Stop(None if plan.budget.time is None else float(plan.budget.time))
+        stop = Stop(plan.budget.time)
         with progress, _interruptible(stop, progress, on_interrupt), _warnings_as_notes(progress):
             if note := describe_too_short(client.hide.too_short):
                 progress.note(note)

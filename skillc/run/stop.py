@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 
 class Stop:
@@ -15,8 +16,8 @@ class Stop:
         seconds: until the deadline, counted from `begin`; None for no deadline.
     """
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: Fraction | float | None = None) -> None:
+        self._seconds = None if seconds is None else float(seconds)
         self._end: float | None = None
         self._reason: str | None = None
         self._cut: Callable[[], object] | None = None

@@ -226,7 +226,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         client: Client,
     ) -> tuple[TrainResult, FinalResult, tuple[Mapping[str, JsonValue], ...]]:
         observer = _LoggingObserver()
-        session = Session(plan, client, observer, Stop(None if plan.budget.time is None else float(plan.budget.time)))
+        session = Session(plan, client, observer, Stop(plan.budget.time))
         job = ModuleTask(
             student=student,
             texts=lambda document: _texts(document, student, plan, instructions),
