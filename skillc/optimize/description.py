@@ -348,11 +348,8 @@ class OpeningScore:
         return Fraction(self.hits, self.wanted) if self.verified else None
 
 
-def opening_score(engine: Engine, skill: Document, examples: Sequence[Example]) -> OpeningScore | None:
-    """Return where a skill was opened on measured examples; None if no gate names where it should be."""
-    condition = wanted(engine.plan)
-    if condition is None:
-        return None
+def opening_score(engine: Engine, skill: Document, examples: Sequence[Example], condition: Term) -> OpeningScore:
+    """Return where a skill was opened on measured examples; it should be where a condition holds."""
     counts = {True: [0, 0], False: [0, 0]}
     for example in examples:
         for sample in range(engine.plan.optimize.samples):

@@ -13,7 +13,7 @@ from skillc.gates.terms import metrics_read
 from skillc.language.loop import SPENDING_CAPS
 from skillc.models.concurrency import gather
 from skillc.models.failures import BudgetReached, EndpointUnreachable
-from skillc.optimize.description import OpeningScore, opening_score
+from skillc.optimize.description import OpeningScore, opening_score, wanted
 from skillc.optimize.engine import Engine, score_arm
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.gate.gate import measure_arm
@@ -79,19 +79,23 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         await measure_null_arm(engine, state.initial)
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
 
-    def table(metric: str) -> tuple[dict[str, ArmScore], dict[str, ArmScore]]:
-        validation = {name: score_arm(engine, skill, engine.dataset.validation, metric) for name, skill in arms.items()}
-        return validation, {name: score_arm(engine, skill, seen, metric) for name, skill in arms.items()}
+    def on_both(score: Callable[[Sequence[Example]], T]) -> tuple[T, T]:
+        return score(engine.dataset.validation), score(seen)
 
-    validation, tested = table(engine.plan.goal.name)
+    def table(metric: str) -> tuple[dict[str, ArmScore], dict[str, ArmScore]]:
+        return on_both(lambda split: {name: score_arm(engine, skill, split, metric) for name, skill in arms.items()})
+
+    goal, condition = engine.plan.goal.name, wanted(engine.plan)
+    read = None if engine.always_read is None else replace(engine, rollouts=engine.always_read)
+    validation, tested = table(goal)
     return FinalResult(
         validation,
         tested,
         verdict,
         over_none=_over_none(engine, state.best, seen),
         parts={name: table(name) for name in goal_parts(engine.plan)},
-        always_read=_both(lambda split: _arm_if_always_read(engine, state.best, split), engine, seen),
-        opened=_both(lambda split: opening_score(engine, state.best, split), engine, seen),
+        always_read=None if read is None else on_both(lambda split: score_arm(read, state.best, split, goal)),
+        opened=None if condition is None else on_both(lambda s: opening_score(engine, state.best, s, condition)),
         null_arm=null_arm_of(engine, state.initial) if engine.null_arm is not None else None,
     )
 
@@ -106,20 +110,6 @@ async def _measure_other_arms(engine: Engine, best: Document, examples: Sequence
     if engine.always_read is not None:
         what = "the comparison with a skill that is always read"
         await measure_arm(engine, best, examples, stage="always read", what=what, rollouts=engine.always_read)
-
-
-def _both(
-    score: Callable[[Sequence[Example]], T | None], engine: Engine, tested: Sequence[Example]
-) -> tuple[T, T] | None:
-    """Return a score on validation and on the examples of the test, None if there is none."""
-    validation, test = score(engine.dataset.validation), score(tested)
-    return (validation, test) if validation is not None and test is not None else None
-
-
-def _arm_if_always_read(engine: Engine, skill: Document, examples: Sequence[Example]) -> ArmScore | None:
-    if engine.always_read is None:
-        return None
-    return score_arm(replace(engine, rollouts=engine.always_read), skill, examples, engine.plan.goal.name)
 
 
 def goal_parts(plan: Plan) -> list[str]:

@@ -125,7 +125,7 @@ def test_a_test_split_without_near_misses_is_unverified_and_never_perfect(compil
     for example in engine.dataset.test:
         kinds[engine.rollouts.holds(condition, example)].append(example)
     for examples, missing in ((kinds[True], "no near miss"), (kinds[False], "no example of the skill")):
-        score = opening_score(engine, best, examples)
+        score = opening_score(engine, best, examples, condition)
         assert (score.verified, score.precision, score.recall) == (False, None, None)
         tested = replace(done.tested, opened=(score, score))
         assert f"opened    unverified: test has {missing}" in shown(replace(done, tested=tested))
