@@ -6,6 +6,7 @@ import asyncio
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def engine_for(world: World, gate: str = STRICT, samples: int = 1, **settings: o
     return engine_of(world, data, proposer(1), plan, observer), observer
 
 
+@cache
 def twice(world: World, gate: str = STRICT, samples: int = 1) -> tuple[NullArm, list[str], Engine, Document]:
     """The initial skill, measured twice without a loop."""
     engine, observer = engine_for(world, gate, samples)
