@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 
 from skillc.budget.spend import Sizes, Spend, SpendBound, one_call
+from skillc.gates import units
 from skillc.plan.judges import JudgePlan, judges_of
 from skillc.plan.schema import Plan, PricePlan, RubricPlan
 from skillc.tokens import count_tokens
@@ -14,6 +16,16 @@ from skillc.tokens import count_tokens
 _AROUND, _A_REASON, _AROUND_VERDICT, _ASKED_AGAIN = 420, 50, 30, 60
 _A_LEVEL = 4
 _A_STEP = 150
+
+
+def share_of(part: float | Fraction | None, whole: float | Fraction | None) -> float | None:
+    """Return the share that judges take of a run; None if a figure is unknown, or the run takes nothing."""
+    return float(part / whole) if part is not None and whole else None
+
+
+def with_share(text: str, share: float | None) -> str:
+    """Render what judges take with its share: `995 calls (51 %)`."""
+    return text if share is None else f"{text} ({units.percent(share)})"
 
 
 def judged(

@@ -8,7 +8,8 @@ from textwrap import fill
 from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
-from skillc.budget.spend import Sizes, SpendBound
+from skillc.budget.judging import share_of, with_share
+from skillc.budget.spend import Sizes, Spend, SpendBound
 from skillc.budget.steps import method_counts, right_cases, scheduled_steps
 from skillc.diagnostics.diagnostic import Diagnostic, Severity
 from skillc.gates import units
@@ -39,7 +40,7 @@ def as_text(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> str
         "gates": _gates(plan),
         "loop": _loop(plan, bounds) if plan.optimize.method == "skillc" else _method(plan, bounds),
         "budget": _budget(plan, bounds),
-        "bounds": [(line,) for line in table(_bounds(plan, bounds), right=range(1, 10))],
+        "bounds": [*((line,) for line in table(_bounds(plan, bounds), right=range(1, 10))), *_judging(bounds)],
     }
     texts = ["\n".join([title, *(_INDENT + line for line in table(rows))]) for title, rows in blocks.items()]
     if notes := _notes(plan, found):
@@ -78,6 +79,7 @@ def as_json(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> dic
         ],
         "total": _spends(total),
         **({"judges": {role: _spends(bound) for role, bound in bounds.judges.items()}} if bounds.judged else {}),
+        **({"judge_share": dict(_judge_shares(bounds))} if bounds.judged else {}),
         "notes": list[JsonValue](_notes(plan, found)),
     }
 
@@ -335,6 +337,31 @@ def _bounds(plan: Plan, bounds: Bounds) -> list[Cells]:
             cells += ["", "", format_(min(left)) if left else ""]
         rows.append(("never more", *cells))
     return rows
+
+
+def _judging(bounds: Bounds) -> list[Cells]:
+    """What all judges together take, and its share of the run."""
+    if not bounds.judged:
+        return []
+    taken, shares = _judges(bounds), _judge_shares(bounds)
+    parts = {
+        "calls": counted(taken.calls, "call"),
+        "tokens": f"{units.tokens(taken.tokens)} tokens",
+        "cost": units.dollars(taken.cost),
+    }
+    shown = ", ".join(with_share(text, shares[name]) for name, text in parts.items())
+    return [(f"judges take about {shown} of the run; an exact metric takes none",)]
+
+
+def _judges(bounds: Bounds) -> Spend:
+    return sum((bound.estimate for bound in bounds.judges.values()), Spend())
+
+
+def _judge_shares(bounds: Bounds) -> dict[str, float | None]:
+    """The shares of the estimate that judges take, to four digits; None if unknown."""
+    taken, whole = _judges(bounds), bounds.total.estimate
+    shares = {name: share_of(getattr(taken, name), getattr(whole, name)) for name in ("calls", "tokens", "cost")}
+    return {name: None if share is None else round(share, 4) for name, share in shares.items()}
 
 
 def _figures(bound: SpendBound, *, known: bool) -> Cells:

@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from skillc.budget.judging import share_of, with_share
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount, unit_of_metric
 from skillc.items.report import gains_block, gains_json, judging_json, judging_lines, shown_metrics
@@ -70,7 +71,9 @@ def _judges_json(compiled: Compiled) -> dict[str, JsonValue]:
         return {}
     pairs, by_order, instructions = engine.rollouts.judged()
     counts: dict[str, JsonValue] = {"pairs": pairs, "by_order": by_order, "instructions": instructions}
-    return {"judges": {"spent": dict(judge_spent(engine.plan, compiled.spent)), **counts}}
+    shares = _judging(engine.plan, compiled.spent)[1]
+    share: dict[str, JsonValue] = {name.removesuffix("_nano"): rounded(each) for name, each in shares.items()}
+    return {"judges": {"spent": dict(judge_spent(engine.plan, compiled.spent)), "share": share, **counts}}
 
 
 def _parts_json(tables: tuple[dict[str, ArmScore], dict[str, ArmScore]]) -> JsonValue:
@@ -268,6 +271,7 @@ def _verdict(verdict: Verdict, unbeaten: str) -> Text:
 def _facts(compiled: Compiled) -> list[str]:
     stopped, engine = compiled.trained.stopped, compiled.trained.engine
     lines = [*spent_lines(compiled.spent), *judge_lines(engine.plan, compiled.spent, engine.rollouts.judged())]
+    lines += _judging_lines(engine.plan, compiled.spent)
     if book_total(compiled.spent, "paid").get("calls") != book_total(compiled.spent, "charged").get("calls"):
         lines.append(f"paid      {spent_line(compiled.spent, 'paid')} over all sessions; the rest came from the cache")
     lines += [f"served    {served.line}" for served in compiled.served]
@@ -331,6 +335,33 @@ def judge_spent(plan: Plan, spent: Mapping[str, JsonValue]) -> dict[str, dict[st
             "cost_nano": sum(known) if len(known) == len(costs) else None,
         }
     return found
+
+
+def _judging(plan: Plan, spent: dict[str, JsonValue]) -> tuple[dict[str, int | None], dict[str, float | None]]:
+    """Return calls, tokens and nano-dollars of all judges with a model of their own, and the shares of the run."""
+    judges, whole = judge_spent(plan, spent).values(), book_total(spent, "charged")
+    taken, shares = dict[str, int | None](), dict[str, float | None]()
+    for name in ("calls", "tokens", "cost_nano"):
+        values = [own[name] for own in judges]
+        known = [value for value in values if isinstance(value, int)]
+        taken[name], total = sum(known) if len(known) == len(values) else None, whole.get(name)
+        shares[name] = share_of(taken[name], total if isinstance(total, int) else None)
+    return taken, shares
+
+
+def _judging_lines(plan: Plan, spent: dict[str, JsonValue]) -> list[str]:
+    """Render what all judges with a model of their own take together; nothing without such a judge."""
+    taken, shares = _judging(plan, spent)
+    if not taken["calls"]:
+        return []
+    cost = taken["cost_nano"]
+    parts = {
+        "calls": counted(taken["calls"], "call"),
+        "tokens": f"{taken['tokens'] or 0:,} tokens",
+        "cost_nano": "an unknown cost" if cost is None else f"${cost / 10**9:,.2f}",
+    }
+    shown = ", ".join(with_share(text, shares[name]) for name, text in parts.items())
+    return [f"judges    {shown} of the run; an exact metric costs none"]
 
 
 def judge_lines(plan: Plan, spent: Mapping[str, JsonValue], counts: tuple[int, int, int] = (0, 0, 0)) -> list[str]:

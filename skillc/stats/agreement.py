@@ -20,7 +20,7 @@ from skillc.stats.power import mean_interval
 
 _Z = NormalDist().inv_cdf(0.975)
 _PERMUTATIONS = 999
-_LEAST_FOR_KAPPA = 6
+LEAST_GROUPS_FOR_SPREAD = 6
 Interval = tuple[Fraction, Fraction]
 
 
@@ -93,8 +93,8 @@ def agreement(rated: Sequence[Rated], scale: Sequence[Fraction] = ()) -> Agreeme
 
 
 @dataclass(frozen=True, slots=True)
-class _Sums:
-    """Sums over items, from which kappa and correlation follow."""
+class PairSums:
+    """Sums over items of a first rating x and a second one y, and of their squared distance."""
 
     n: float = 0
     x: float = 0
@@ -103,8 +103,14 @@ class _Sums:
     yy: float = 0
     distance: float = 0
 
-    def plus(self, other: _Sums, sign: int = 1) -> _Sums:
-        return _Sums(
+    @classmethod
+    def of(cls, x: float, y: float) -> PairSums:
+        """Return the sums of one item."""
+        return cls(1, x, y, x * x, y * y, (x - y) ** 2)
+
+    def plus(self, other: PairSums, sign: int = 1) -> PairSums:
+        """Return the sums with other items, or without them."""
+        return PairSums(
             self.n + sign * other.n,
             self.x + sign * other.x,
             self.y + sign * other.y,
@@ -122,9 +128,20 @@ class _Sums:
 
     @property
     def kappa(self) -> float | None:
+        """The weighted kappa; None if all ratings are equal."""
         # By chance, each first rating meets each second one.
         chance = self.xx / self.n + self.yy / self.n - 2 * self.x * self.y / self.n**2 if self.n else 0.0
         return 1 - self.distance / self.n / chance if chance > 1e-12 else None
+
+
+def group_sums(rated: Sequence[Rated]) -> tuple[PairSums, list[PairSums]]:
+    """Return the sums over all items, and those of each group."""
+    by_group: dict[str, PairSums] = defaultdict(PairSums)
+    whole = PairSums()
+    for each in rated:
+        one = PairSums.of(float(each.one), float(each.other))
+        by_group[each.group], whole = by_group[each.group].plus(one), whole.plus(one)
+    return whole, list(by_group.values())
 
 
 def weighted_kappa(rated: Sequence[Rated]) -> tuple[float | None, tuple[float, float] | None]:
@@ -138,21 +155,15 @@ def correlation(rated: Sequence[Rated]) -> tuple[float | None, tuple[float, floa
 
 
 def _with_interval(
-    rated: Sequence[Rated], figure: Callable[[_Sums], float | None]
+    rated: Sequence[Rated], figure: Callable[[PairSums], float | None]
 ) -> tuple[float | None, tuple[float, float] | None]:
     """Return a figure of sums over items, from -1 to 1, and its interval by the jackknife over groups."""
-    by_group: dict[str, _Sums] = defaultdict(_Sums)
-    for each in rated:
-        x, y = float(each.one), float(each.other)
-        by_group[each.group] = by_group[each.group].plus(_Sums(1, x, y, x * x, y * y, (x - y) ** 2))
-    whole = _Sums()
-    for sums in by_group.values():
-        whole = whole.plus(sums)
+    whole, by_group = group_sums(rated)
     value, count = figure(whole), len(by_group)
-    if value is None or count < _LEAST_FOR_KAPPA:
+    if value is None or count < LEAST_GROUPS_FOR_SPREAD:
         return value, None
     # Without a group on which all variation rests, the figure is not defined, and neither is its spread.
-    without = [figure(whole.plus(sums, -1)) for sums in by_group.values()]
+    without = [figure(whole.plus(sums, -1)) for sums in by_group]
     if any(each is None for each in without):
         return value, None
     left = [each for each in without if each is not None]

@@ -208,6 +208,8 @@ def test_the_loop_improves_from_the_reasons_of_a_judge_alone(tmp_path: Path) -> 
     told = json.loads(done.stdout)
     assert told["verdict"] == "improved"
     assert told["test"]["best"]["mean"] > told["test"]["initial"]["mean"] + 0.3
+    calls, every = told["judges"]["spent"]["referee"]["calls"], told["spent"]["charged"]["total"]["calls"]
+    assert told["judges"]["share"]["calls"] == pytest.approx(calls / every, abs=1e-6)
 
 
 # ---- new ------------------------------------------------------------------------------------------

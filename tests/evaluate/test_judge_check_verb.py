@@ -251,6 +251,10 @@ def test_a_metric_by_code_is_a_truth(post: Path) -> None:
     assert labelled.overall.n == len(found.job.examples)
     # A third of the answers is right, which the judge gives a half.
     assert {float(each.low): float(each.label) for each in labelled.by_score} == {0: 0, 0.5: 1, 1: 0}
+    # The best score goes to wrong answers as often as the worst, so nothing can be learned from it.
+    assert labelled.needed is not None
+    assert labelled.needed.judged is None or labelled.needed.judged > 100_000
+    assert "examples with exact labels" in shown(found)
     with pytest.raises(SkillcError, match="`score` reads a judge"):
         job_of(post, truth="score")
 
@@ -386,3 +390,4 @@ def test_json_has_everything(post: Path) -> None:
     json.dumps(told)
     assert {each["bias"] for each in told["judges"][0]["biases"]} == {"order", "length", "injection", "leniency"}
     assert told["judges"][0]["with_labels"]["overall"]["n"] == 12
+    assert told["judges"][0]["with_labels"]["needed"]["gain"] == 0.05

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from fractions import Fraction
 
 import planted_judges as planted
@@ -13,6 +15,8 @@ from skillc.metrics.judging.check.labelled import Labelled, labelled_of
 from skillc.metrics.judging.check.questions import INJECTIONS, injection, padding
 from skillc.metrics.judging.prompt import Case
 from skillc.metrics.judging.verdict import JudgeFailed
+from skillc.plan.schema import CriterionPlan, RubricPlan
+from skillc.stats.sample_size import two_valued
 
 COUNT = 48
 
@@ -179,6 +183,36 @@ def test_agreement_is_that_of_the_planted_noise() -> None:
         # Right in 3 of 4 cases, and in a third of the rest by chance.
         held += overall.exact_interval[0] <= Fraction(5, 6) <= overall.exact_interval[1]
     assert held >= 17
+
+
+def test_error_rates_and_the_examples_that_they_take_are_those_of_the_labels() -> None:
+    def errs(case: Case, swapped: bool, draw: random.Random) -> int:
+        right = planted.quality(case.answer) == 5
+        return int(draw.random() < (0.9 if right else 0.2))
+
+    question = replace(planted.BY_LEVELS, rubric=RubricPlan(criteria=(CriterionPlan(name="", question="right?"),)))
+    of = [replace(item, label=Fraction(item.label == 1), marks={}) for item in items(400, 3)]
+    labelled = labelled_of(judged(errs, of, plan=question, repeats=1))
+    assert labelled is not None
+    assert labelled.rates is not None
+    wrong, right = labelled.rates
+    assert abs(float(wrong) - 0.2) < 0.06
+    assert abs(float(right) - 0.1) < 0.06
+    assert labelled.needed is not None
+    # For labels of 0 and 1 the regression is that of the two rates.
+    assert labelled.needed.judge.slope == pytest.approx(float(1 - wrong - right))
+    share = sum(item.label for item in of if item.label) / len(of)
+    rates = two_valued(float(wrong), float(right), float(share))
+    assert labelled.needed.judge.noise == pytest.approx(rates.noise, rel=0.02)
+    assert labelled.needed.judged is not None
+    assert labelled.needed.judged > 1.5 * labelled.needed.exact
+    perfect = with_labels(planted.perfect)
+    assert perfect.rates is None
+    assert perfect.needed is not None
+    assert perfect.needed.judged == perfect.needed.exact
+    generous = with_labels(planted.generous)
+    assert generous.needed is not None
+    assert generous.needed.judged is None
 
 
 def test_labels_are_counted_by_criterion_and_by_score() -> None:

@@ -9,8 +9,9 @@ from plan_samples import BETTER, PRICES, SAFE, SIZES, checked, plan
 from skillc.budget.bounds import bounds
 from skillc.budget.render import as_json, as_text, table
 from skillc.gates import units
+from skillc.gates.terms import CallTerm, WordTerm
 from skillc.lint.rules import PlanFacts, lint
-from skillc.plan.schema import RequirePlan, TypePlan
+from skillc.plan.schema import ModelPlan, RequirePlan, TypePlan
 
 
 def text(program=None, prices=PRICES):
@@ -59,6 +60,27 @@ def test_the_bounds_are_a_table_with_a_sum_and_what_the_caps_leave():
     assert rows["never more"].endswith("$3.00")
     assert rows["all"].split()[1] == "777"
     assert len({len(line) for line in rows.values()}) == 1
+
+
+def test_what_judges_take_is_one_line_with_its_share():
+    assert "judges take" not in text()
+    assert "judge_share" not in as_json(plan(), bounds(plan(), SIZES, PRICES))
+    goal = plan().metrics[0].model_copy(update={"term": CallTerm("judge", (), (("model", WordTerm("referee")),))})
+    models = {**plan().models, "referee": ModelPlan(role="referee", model="a/b")}
+    program = plan(metrics=(goal,), models=models)
+    found = bounds(program, SIZES, {**PRICES, "referee": None})
+    (line,) = [line for line in as_text(program, found).splitlines() if "judges take" in line]
+    taken, whole = found.judges["referee"].estimate, found.total.estimate
+    share = units.percent(taken.calls / whole.calls)
+    assert f"  judges take about {taken.calls:,} calls ({share}), " in line
+    # A price that is not known has no share.
+    assert line.endswith("? of the run; an exact metric takes none")
+    shares = as_json(program, found)["judge_share"]
+    assert shares == {
+        "calls": round(taken.calls / whole.calls, 4),
+        "tokens": round(taken.tokens / whole.tokens, 4),
+        "cost": None,
+    }
 
 
 def test_an_open_ended_run_has_no_most():

@@ -19,6 +19,7 @@ from skillc.evaluate.reporting import (
     interval,
     p_value,
 )
+from skillc.gates import units
 from skillc.json_values import rounded
 from skillc.metrics.judging.check.biases import Bias
 from skillc.metrics.judging.check.findings import Flips, JudgeFound
@@ -26,7 +27,9 @@ from skillc.metrics.judging.check.labelled import Labelled
 from skillc.metrics.judging.check.questions import variants_of
 from skillc.pipeline.report import judge_lines, percent, points
 from skillc.stats.agreement import Agreement
+from skillc.stats.power import LEVEL, POWER
 from skillc.stats.prediction_powered import LEAST_LABELS, Corrected
+from skillc.stats.sample_size import Needed
 from skillc.text import counted
 
 # What a positive shift means.
@@ -137,6 +140,9 @@ def _labelled_json(found: Labelled) -> JsonValue:
             "n": found.length.n,
         },
         "corrected": _corrected_json(found.corrected) if found.corrected is not None else None,
+        "false_positives": rounded(found.rates[0]) if found.rates is not None else None,
+        "false_negatives": rounded(found.rates[1]) if found.rates is not None else None,
+        "needed": _needed_json(found.needed) if found.needed is not None else None,
     }
 
 
@@ -165,6 +171,19 @@ def _corrected_json(found: Corrected) -> JsonValue:
         "judged_mean": rounded(found.judged),
         "label_mean": rounded(found.plain),
         "label_interval": interval(found.plain_interval),
+    }
+
+
+def _needed_json(found: Needed) -> JsonValue:
+    return {
+        "gain": rounded(found.gain),
+        "power": POWER,
+        "level": rounded(LEVEL),
+        "exact": found.exact,
+        "judged": found.judged,
+        "interval": None if found.interval is None else list(found.interval),
+        "slope": rounded(found.judge.slope),
+        "noise": rounded(found.judge.noise),
     }
 
 
@@ -321,7 +340,7 @@ def _labelled_parts(found: Labelled) -> list[RenderableType]:
     length = found.length
     if length.value is not None and length.p is not None:
         lines.append(Text(f"length    correlates {length.value:+.2f} with the score at equal label (p {length.p:.3f})"))
-    return [*lines, *_corrected_lines(found)]
+    return [*lines, *_corrected_lines(found), *_needed_lines(found)]
 
 
 def _corrected_lines(found: Labelled) -> list[Text]:
@@ -333,6 +352,26 @@ def _corrected_lines(found: Labelled) -> list[Text]:
         Text(f"          labels alone {percent(each.plain)}{_range(each.plain_interval)}"),
         Text(f"          judge alone {percent(each.judged)}"),
     ]
+
+
+def _needed_lines(found: Labelled) -> list[Text]:
+    lines, each = list[Text](), found.needed
+    if found.rates is not None:
+        wrong, right = map(percent, found.rates)
+        lines.append(Text(f"errors    calls {wrong} of wrong answers right, {right} of right answers wrong"))
+    if each is None:
+        return lines
+    to_show = f"to show a gain of {float(each.gain) * 100:g} points ({units.percent(POWER)} power):"
+    exact = f"{units.rounded_up(each.exact):,} examples with exact labels"
+    if each.judged is None:
+        judged = "no number with this judge: it is no better than chance"
+    else:
+        judged = f"{units.rounded_up(each.judged):,} with this judge"
+        least, most = each.interval or (None, None)
+        if least is not None:
+            end = f"to {units.rounded_up(most):,}" if most is not None else "or more"
+            judged += f" (95 % {units.rounded_up(least):,} {end})"
+    return [*lines, Text(f"needed    {to_show}"), Text(f"          {exact}"), Text(f"          {judged}")]
 
 
 def _ends(found: JudgeCheck) -> list[RenderableType]:

@@ -13,6 +13,7 @@ from skillc.metrics.judging.check.questions import Judgements, plain, scale_of
 from skillc.stats.agreement import Agreement, Correlation, Rated, agreement, correlation_within
 from skillc.stats.power import mean_interval
 from skillc.stats.prediction_powered import Corrected, corrected_mean
+from skillc.stats.sample_size import Needed, needed
 
 _FIFTHS = 5
 Interval = tuple[Fraction, Fraction]
@@ -50,6 +51,9 @@ class Labelled:
         ordered_interval: None below two groups.
         length: rank correlation of the score with the length of the answer at equal label.
         corrected: the mean label over all rollouts, None with fewer than 30 labels on them.
+        rates: false positives among the wrong answers and false negatives among the right ones, where label and score
+            are 0 or 1; None elsewhere, and without both kinds of answers.
+        needed: the examples that show a gain of 5 points; None if all labels are equal.
     """
 
     overall: Agreement
@@ -60,6 +64,8 @@ class Labelled:
     ordered_interval: Interval | None
     length: Correlation
     corrected: Corrected | None
+    rates: tuple[Fraction, Fraction] | None
+    needed: Needed | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,8 @@ def labelled_of(judgements: Judgements, *, seed: int = 0) -> Labelled | None:
         ordered_interval=mean_interval(ordered, low=Fraction(0), high=Fraction(1)),
         length=correlation_within([(row.label, row.score, row.length) for row in rows], seed),
         corrected=_corrected(judgements),
+        rates=_rates(rows),
+        needed=needed([Rated(row.group, row.score, row.label) for row in rows]),
     )
 
 
@@ -155,6 +163,13 @@ def _ordered(rows: Sequence[_Row]) -> list[tuple[str, Fraction]]:
                 right = (better.score > worse.score) + Fraction(better.score == worse.score, 2)
                 found.append((one.group, Fraction(right)))
     return found
+
+
+def _rates(rows: Sequence[_Row]) -> tuple[Fraction, Fraction] | None:
+    wrong, right = ([row.score for row in rows if row.label == label] for label in (0, 1))
+    if not (wrong and right) or len(wrong) + len(right) < len(rows) or not {*wrong, *right} <= {0, 1}:
+        return None
+    return mean(wrong), 1 - mean(right)
 
 
 def _corrected(judgements: Judgements) -> Corrected | None:
