@@ -71,7 +71,7 @@ def _judges_json(compiled: Compiled) -> dict[str, JsonValue]:
         return {}
     pairs, by_order, instructions = engine.rollouts.judged()
     counts: dict[str, JsonValue] = {"pairs": pairs, "by_order": by_order, "instructions": instructions}
-    shares = _judging(engine.plan, compiled.spent)[1]
+    shares = _judges_share(engine.plan, compiled.spent)[1]
     share: dict[str, JsonValue] = {name.removesuffix("_nano"): rounded(each) for name, each in shares.items()}
     return {"judges": {"spent": dict(judge_spent(engine.plan, compiled.spent)), "share": share, **counts}}
 
@@ -271,7 +271,7 @@ def _verdict(verdict: Verdict, unbeaten: str) -> Text:
 def _facts(compiled: Compiled) -> list[str]:
     stopped, engine = compiled.trained.stopped, compiled.trained.engine
     lines = [*spent_lines(compiled.spent), *judge_lines(engine.plan, compiled.spent, engine.rollouts.judged())]
-    lines += _judging_lines(engine.plan, compiled.spent)
+    lines += _judges_lines(engine.plan, compiled.spent)
     if book_total(compiled.spent, "paid").get("calls") != book_total(compiled.spent, "charged").get("calls"):
         lines.append(f"paid      {spent_line(compiled.spent, 'paid')} over all sessions; the rest came from the cache")
     lines += [f"served    {served.line}" for served in compiled.served]
@@ -337,7 +337,7 @@ def judge_spent(plan: Plan, spent: Mapping[str, JsonValue]) -> dict[str, dict[st
     return found
 
 
-def _judging(plan: Plan, spent: dict[str, JsonValue]) -> tuple[dict[str, int | None], dict[str, float | None]]:
+def _judges_share(plan: Plan, spent: dict[str, JsonValue]) -> tuple[dict[str, int | None], dict[str, float | None]]:
     """Return calls, tokens and nano-dollars of all judges with a model of their own, and the shares of the run."""
     judges, whole = judge_spent(plan, spent).values(), book_total(spent, "charged")
     taken, shares = dict[str, int | None](), dict[str, float | None]()
@@ -349,9 +349,9 @@ def _judging(plan: Plan, spent: dict[str, JsonValue]) -> tuple[dict[str, int | N
     return taken, shares
 
 
-def _judging_lines(plan: Plan, spent: dict[str, JsonValue]) -> list[str]:
+def _judges_lines(plan: Plan, spent: dict[str, JsonValue]) -> list[str]:
     """Render what all judges with a model of their own take together; nothing without such a judge."""
-    taken, shares = _judging(plan, spent)
+    taken, shares = _judges_share(plan, spent)
     if not taken["calls"]:
         return []
     cost = taken["cost_nano"]
