@@ -17,7 +17,8 @@ from skillc.errors import SkillcError
 T = TypeVar("T")
 _Row: TypeAlias = tuple[str, tuple[Any, ...]]
 
-_FORMAT = 1
+FORMAT = 1
+"""Of the file, in its `user_version`."""
 # Seconds that a row waits for others to share its commit, unless it is awaited.
 _LINGER = 0.05
 _TABLES = """
@@ -173,7 +174,7 @@ class RunStore:
         # Takes the exclusive lock and keeps it.
         run("BEGIN IMMEDIATE")
         ((found,),) = run("PRAGMA user_version")
-        if found != _FORMAT:
+        if found != FORMAT:
             self.outdated = found != 0
             for (name,) in run(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
@@ -181,7 +182,7 @@ class RunStore:
                 run(f'DROP TABLE "{name}"')
             for statement in _TABLES.split(";")[:-1]:
                 run(statement)
-            run(f"PRAGMA user_version = {_FORMAT}")
+            run(f"PRAGMA user_version = {FORMAT}")
         run("COMMIT")
         ((state,),) = run("PRAGMA quick_check(1)")
         if state != "ok":

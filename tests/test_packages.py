@@ -29,6 +29,7 @@ ORDER = (
         "run",
         "items",
         "artifacts",
+        "review",
     ),
     *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "audit", "noise", "code_pages", "importer"),
     *("pygments_lexer", "lsp", "cli"),

@@ -7,8 +7,8 @@ with a reason. The one rule of a script can only be replaced, as a whole or in o
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from skillc.document.markdown import (
@@ -394,3 +394,16 @@ def edit_to_json(edit: Edit) -> dict[str, Any]:
     op = next(name for name, kind in _KINDS.items() if isinstance(edit, kind))
     left_out = {("mark", None), ("old", "")}
     return {"op": op, **{name: value for name, value in asdict(edit).items() if (name, value) not in left_out}}
+
+
+def edit_from_json(value: Mapping[str, Any]) -> Edit | None:
+    """Read the values of `edit_to_json`; further keys are ignored. None for values that are no edit."""
+    kind = _KINDS.get(str(value.get("op")))
+    if kind is None:
+        return None
+    names = {each.name for each in fields(kind)}
+    try:
+        edit: Edit = kind(**{name: each for name, each in value.items() if name in names})
+    except TypeError:
+        return None
+    return edit

@@ -1,0 +1,10 @@
+"""Read a finished, stopped or running compile, for every view of it.
+
+`run_view.py` reads one run from its lock, its history, its program with the data, and, where they are on this machine,
+the store and the items of its folder. `decisions.py` has the history as dataclasses, `skills.py` rebuilds the text of
+each candidate from the recorded edits, `stored.py` reads outcomes and charges from the store.
+
+The others are pure functions of a `RunView`: `curve.py` has the scores by step with their intervals, `origins.py` the
+decision behind each line of the skill, `saved.py` what early decisions and patience saved, `confidence.py` the words
+for how sure a figure is. `report.py` renders the page of `skillc report` from them, `summary.py` its markdown.
+"""

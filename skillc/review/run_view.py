@@ -1,0 +1,281 @@
+"""One run, read for a view: lock, history, program, data, and what this machine recorded of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.loading import paths_of_program, program_and_skill
+from skillc.data.dataset import Dataset, load_data
+from skillc.document.folder import read_skill
+from skillc.document.skill import Document, digest
+from skillc.errors import SkillcError
+from skillc.frontend import Planned, plan_file
+from skillc.items.record import RunItems, SplitName, read_items
+from skillc.optimize.rollouts import Outcome
+from skillc.outcomes import Example
+from skillc.plan.digest import plan_digest
+from skillc.plan.initial import initial_skill
+from skillc.plan.lock import Lock, OptionsLock, read_lock
+from skillc.plan.schema import Plan
+from skillc.review.decisions import Decision, decisions_of
+from skillc.review.skills import rebuilt_skills
+from skillc.review.stored import Outcomes, Spent, StoredRun, outcomes_of, read_store
+from skillc.run.folder import HOME, RunFolder
+from skillc.run.history import decisions_until, read_history
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedExample:
+    """An example and its side."""
+
+    split: SplitName
+    example: Example
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run.
+
+    Attributes:
+        program: its path.
+        plan: of the program, with the options of the compile.
+        run: the id.
+        lock: None for a run that was killed before it wrote one.
+        delivered: whether the skill is the one that agents load.
+        decisions: in order.
+        initial, best: digests of the first and of the best skill.
+        skills: those whose texts are known, by digest.
+        examples: by id; empty if the data is not that of the run.
+        outcomes: None if the run was not recorded on this machine.
+        spent: by role and stage; None without a record.
+        items: cells by item and version; None without a record.
+        missing: what a view lacks, a sentence each.
+    """
+
+    program: Path
+    plan: Plan
+    run: str
+    lock: Lock | None
+    delivered: bool
+    decisions: tuple[Decision, ...]
+    initial: str
+    best: str
+    skills: Mapping[str, Document] = field(repr=False)
+    examples: Mapping[str, PlacedExample] = field(repr=False)
+    dataset: Dataset | None = field(repr=False)
+    outcomes: Outcomes | None = field(repr=False)
+    spent: tuple[Spent, ...] | None
+    items: RunItems | None = field(repr=False)
+    missing: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the skill."""
+        return self.plan.skill.artifact
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """Digests of the incumbents in order, each once, the initial skill first."""
+        accepted = (each.candidate for each in self.decisions if each.accepted)
+        return tuple(dict.fromkeys((self.initial, *accepted)))
+
+    def place(self, skill: str) -> str:
+        """Return where a skill was made: `start`, or the place of its first decision."""
+        if skill == self.initial:
+            return "start"
+        return next((each.place for each in self.decisions if each.candidate == skill), "another run")
+
+    def outcome(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
+        """Return a recorded rollout, None if there is none."""
+        return None if self.outcomes is None else self.outcomes.get(skill, example, sample)
+
+
+def read_run(path: Path) -> RunView:
+    """Read the last compile of a program or of a skill's folder, without a call of a model.
+
+    A skill that was not delivered is newer than the delivered one, and is the one that is read.
+
+    Raises:
+        SkillcError: the program has errors, there was no compile, or its files are damaged.
+    """
+    program, folder = program_and_skill(path, "skillc report PROGRAM")
+    own = ArtifactPaths.of_folder(folder) if folder is not None else paths_of_program(program)
+    paths = own.candidate if own.candidate.lock.is_file() else own
+    lock = read_lock(paths.lock) if paths.lock.is_file() else None
+    if lock is None:
+        return _without_lock(program)
+    planned = _planned(program, lock.program.options)
+    missing: list[str] = []
+    stored = read_store(RunFolder(program.parent / HOME, lock.run).path)
+    lines, known = _history((own, paths), lock, stored, missing)
+    same = plan_digest(planned.plan) == lock.program.plan
+    if not same:
+        missing.append("the program changed since this compile, so texts and items may be missing")
+    return _view(
+        planned=planned,
+        lock=lock,
+        run=lock.run,
+        delivered=paths == own,
+        decisions=decisions_of(lines),
+        known=decisions_of(known),
+        skill=paths,
+        stored=stored,
+        missing=missing,
+    )
+
+
+def _planned(program: Path, options: OptionsLock | None) -> Planned:
+    options = options or OptionsLock()
+    return plan_file(program, models=options.models, settings=options.settings, offline=options.offline, complete=False)
+
+
+def _history(
+    places: Sequence[ArtifactPaths], lock: Lock, stored: StoredRun | None, missing: list[str]
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+    """Return the lines of the run, and the lines of all runs."""
+    files = dict.fromkeys(each.history for each in places if each.history.is_file())
+    every = [line for file in files for line in read_history(file)]
+    lines = decisions_until(every, lock.run, lock.history) if lock.history is not None else None
+    if lines is None:
+        lines = [line for line in every if line.get("run") == lock.run]
+        if lock.history is not None and lines:
+            missing.append("the history is not the one that the lock names: lines are missing, or were changed")
+    if not lines and stored is not None and stored.decisions:
+        lines = list(stored.decisions)
+    if not lines:
+        missing.append("the history of this run is missing, so its steps are not shown")
+    return lines, every
+
+
+def _without_lock(program: Path) -> RunView:
+    """Read the newest run of a program that has not written a lock, from its store.
+
+    Raises:
+        SkillcError: there is none.
+    """
+    planned = plan_file(program, complete=False)
+    runs = (program.parent / HOME / "runs").glob("*/run.json")
+    for info in sorted(runs, key=lambda each: each.stat().st_mtime, reverse=True):
+        try:
+            described = json.loads(info.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if described.get("program") != program.name:
+            continue
+        stored = read_store(info.parent)
+        decisions = decisions_of(stored.decisions if stored is not None else ())
+        missing = ["the run has written no lock yet, so there is no test and no verdict"]
+        return _view(
+            planned=planned,
+            lock=None,
+            run=info.parent.name,
+            delivered=False,
+            decisions=decisions,
+            known=(),
+            skill=None,
+            stored=stored,
+            missing=missing,
+        )
+    raise SkillcError(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
+
+
+def _view(
+    *,
+    planned: Planned,
+    lock: Lock | None,
+    run: str,
+    delivered: bool,
+    decisions: tuple[Decision, ...],
+    known: tuple[Decision, ...],
+    skill: ArtifactPaths | None,
+    stored: StoredRun | None,
+    missing: list[str],
+) -> RunView:
+    plan, root = planned.plan, planned.root
+    first = initial_skill(plan, root)
+    start = lock.skill.initial if lock is not None else decisions[0].incumbent if decisions else digest(first)
+    best = lock.skill.best if lock is not None else _last_accepted(decisions, start)
+    compiled = _compiled(skill, plan) if skill is not None else None
+    # A run that starts from a compiled skill needs the runs before it.
+    skills = rebuilt_skills([*known, *decisions], [first, *([compiled] if compiled is not None else [])])
+    _report_texts(decisions, skills, start, missing)
+    dataset = _dataset(planned, lock, missing)
+    examples = _placed(dataset) if dataset is not None else {}
+    outcomes = outcomes_of(stored, plan, skills, examples) if stored is not None else None
+    folder = RunFolder(root / HOME, run).path
+    items = read_items(folder)
+    if stored is None:
+        missing.append("the run was not recorded on this machine, so rollouts and what each stage spent are not shown")
+    elif items is None:
+        missing.append(
+            "the items of this run are not recorded: repeat the compile, which pays for no call again, to see the grid"
+        )
+    return RunView(
+        program=planned.path,
+        plan=plan,
+        run=run,
+        lock=lock,
+        delivered=delivered,
+        decisions=decisions,
+        initial=start,
+        best=best,
+        skills=skills,
+        examples=examples,
+        dataset=dataset,
+        outcomes=outcomes,
+        spent=stored.spent if stored is not None else None,
+        items=items,
+        missing=tuple(missing),
+    )
+
+
+def _last_accepted(decisions: Sequence[Decision], start: str) -> str:
+    return next((each.candidate for each in reversed(decisions) if each.accepted), start)
+
+
+def _compiled(paths: ArtifactPaths, plan: Plan) -> Document | None:
+    """Return the skill as it was written, None if it cannot be read: it is then rebuilt from the history alone."""
+    try:
+        text = paths.skill.read_text(encoding="utf-8-sig")
+        return read_skill(paths.skill, text, whole=not plan.task.rollout.one_turn)
+    except (OSError, UnicodeDecodeError, SkillcError):
+        return None
+
+
+def _report_texts(
+    decisions: Sequence[Decision], skills: Mapping[str, Document], start: str, missing: list[str]
+) -> None:
+    wanted = dict.fromkeys([start, *(each.candidate for each in decisions if each.candidate)])
+    lost = [name for name in wanted if name not in skills]
+    if lost:
+        missing.append(
+            f"{len(lost)} of {len(wanted)} skills cannot be rebuilt from the recorded edits, "
+            "so their texts and rollouts are not shown"
+        )
+
+
+def _dataset(planned: Planned, lock: Lock | None, missing: list[str]) -> Dataset | None:
+    """Return the data of the run, None if it cannot be read or is another."""
+    try:
+        found = load_data(planned.plan, planned.root)
+    except SkillcError as problem:
+        missing.append(f"the data cannot be read, so no example is shown: {problem.message}")
+        return None
+    if lock is not None and found.digest != lock.data.digest:
+        missing.append("the data changed since this compile, so no example is shown")
+        return None
+    return found
+
+
+def _placed(dataset: Dataset) -> dict[str, PlacedExample]:
+    sides: tuple[tuple[SplitName, tuple[Example, ...]], ...] = (
+        ("train", dataset.train),
+        ("validation", dataset.validation),
+        ("test", dataset.test),
+    )
+    return {each.id: PlacedExample(split, each) for split, examples in sides for each in examples}

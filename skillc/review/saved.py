@@ -1,0 +1,55 @@
+"""What a run did not have to pay for: gates decided early, and steps that patience left out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from skillc.review.run_view import RunView
+
+_PLACE = re.compile(r"step (\d+)/(\d+)")
+# Stages outside of the steps.
+_AROUND = frozenset({"baseline", "second measurement", "test", "final test", "no skill", "always read"})
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What was left out.
+
+    Attributes:
+        early: rollouts on validation that decided gates did not need, of `whole`.
+        decided_early: candidates that were decided before all of validation was measured.
+        steps: steps of the plan that were not run, of `planned`.
+        calls: about so many calls those steps would have made, at the rate of the others; None without a record.
+    """
+
+    early: int
+    whole: int
+    decided_early: int
+    steps: int
+    planned: int
+    calls: int | None
+
+
+def saved_by(view: RunView) -> Saved:
+    """Return what early decisions and an early end saved."""
+    samples = view.plan.optimize.samples
+    tried = [each for each in view.decisions if each.candidate and each.of]
+    left = [each for each in tried if not each.accepted and each.evaluated < each.of]
+    run, planned = 0, 0
+    for decision in view.decisions:
+        found = _PLACE.match(decision.place)
+        if found is not None:
+            run, planned = max(run, int(found[1])), max(planned, int(found[2]))
+    calls = None
+    if view.spent is not None and run:
+        inside = sum(each.calls for each in view.spent if each.stage not in _AROUND)
+        calls = inside * (planned - run) // run
+    return Saved(
+        early=sum(each.of - each.evaluated for each in left) * samples,
+        whole=sum(each.of for each in tried) * samples,
+        decided_early=len(left),
+        steps=planned - run,
+        planned=planned,
+        calls=calls,
+    )

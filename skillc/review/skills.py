@@ -1,0 +1,52 @@
+"""The skills of a run by digest, rebuilt from the initial skill and the recorded edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from skillc.document.edits import apply_edits, rewrite
+from skillc.document.skill import Document, digest
+from skillc.review.decisions import Decision
+
+
+def rebuilt_skills(decisions: Iterable[Decision], known: Iterable[Document]) -> dict[str, Document]:
+    """Return each skill that can be rebuilt, by digest.
+
+    A rebuilt skill whose digest is not the recorded one is left out, with all that were made from it.
+
+    Args:
+        decisions: of one run or of several, in any order.
+        known: skills to start from.
+    """
+    skills = {digest(document): document for document in known}
+    waiting = [each for each in decisions if each.candidate]
+    while True:
+        left = []
+        for decision in waiting:
+            parent = skills.get(decision.incumbent)
+            if parent is None:
+                left.append(decision)
+                continue
+            made = _candidate(parent, decision)
+            if digest(made) == decision.candidate:
+                skills[decision.candidate] = made
+        if len(left) == len(waiting):
+            return skills
+        waiting = left
+
+
+def _candidate(parent: Document, decision: Decision) -> Document:
+    """Return what a decision made of the incumbent."""
+    if decision.sections:
+        return _with_sections(parent, decision.sections)
+    if decision.guidance:
+        return rewrite(parent, decision.section, decision.guidance).document
+    return apply_edits(parent, [each.edit for each in decision.edits if each.edit is not None]).document
+
+
+def _with_sections(parent: Document, texts: Mapping[str, str]) -> Document:
+    """Return a skill with whole sections of another method."""
+    from skillc.optimize.methods.bridge import section_texts, with_section_texts
+
+    known = section_texts(parent)
+    return with_section_texts(parent, {name: text for name, text in texts.items() if name in known}).document

@@ -1,0 +1,188 @@
+"""The store of a run, read from a copy: outcomes by skill, example and sample, and charges by role and stage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from skillc.document.skill import Document
+from skillc.errors import SkillcError
+from skillc.optimize.rollouts import Outcome
+from skillc.plan.schema import Plan
+from skillc.run.history import with_completion
+from skillc.store import FORMAT
+from skillc.tasks.kind import Skill
+
+NO_SKILL = "none"
+Key: TypeAlias = tuple[str, str, int]
+"""Digest of the skill (`none` for no skill), id of the example, sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the calls of one role in one stage came to.
+
+    Attributes:
+        calls: logical calls, each once, also if the reply was cached.
+        cost: nano-dollars; None if a price is unknown.
+        sent: attempts at a call that a model received; the others were cached or refused.
+        seconds: wall time of the rollouts of this stage, added up over those in flight at once.
+    """
+
+    role: str
+    stage: str
+    calls: int = 0
+    prompt: int = 0
+    completion: int = 0
+    cost: int | None = 0
+    sent: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class StoredRun:
+    """The rows of a store.
+
+    Attributes:
+        values: the last recorded value of each key, as JSON.
+        spent: by role and stage, in the order of their first call.
+        decisions: the lines of the history so far.
+    """
+
+    values: Mapping[bytes, str] = field(repr=False)
+    spent: tuple[Spent, ...]
+    decisions: tuple[Mapping[str, Any], ...] = field(repr=False)
+
+
+class Outcomes:
+    """The recorded rollouts of the skills that are known, parsed when they are asked for."""
+
+    def __init__(self, values: Mapping[Key, str]) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._values)
+
+    def get(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
+        """Return a rollout, None if it was not run."""
+        text = self._values.get((skill, example, sample))
+        return None if text is None else Outcome.from_json(json.loads(text))
+
+
+def read_store(folder: Path) -> StoredRun | None:
+    """Read the store in the folder of a run, also while the run is open; None if there is none.
+
+    Raises:
+        SkillcError: it cannot be read, or another version of skillc wrote it.
+    """
+    path = folder / "run.db"
+    if not path.is_file():
+        return None
+    # The run holds its file exclusively, so a copy is read. A copy made during a checkpoint can be torn: copy again.
+    for last in (False, True):
+        try:
+            with tempfile.TemporaryDirectory(prefix="skillc-review-") as copies:
+                for name in ("run.db", "run.db-wal"):
+                    if (folder / name).exists():
+                        shutil.copyfile(folder / name, Path(copies) / name)
+                return _read(Path(copies) / "run.db", path)
+        except FileNotFoundError:
+            # The last connection has just removed the write-ahead log.
+            continue
+        except (sqlite3.Error, OSError, ValueError) as problem:
+            if last:
+                raise SkillcError(
+                    f"the record of the run `{path}` cannot be read: {problem}",
+                    hint="remove its folder to report from the lock and the history alone",
+                ) from problem
+    return None
+
+
+def _read(copy: Path, path: Path) -> StoredRun:
+    with closing(sqlite3.connect(copy)) as connection:
+        ((version,),) = connection.execute("PRAGMA user_version")
+        if version != FORMAT:
+            raise SkillcError(
+                f"the record of the run `{path}` has format {version}, and this skillc reads format {FORMAT}",
+                hint="read it with the skillc that compiled it",
+            )
+        spending = _Spending()
+        values: dict[bytes, str] = {}
+        for key, value, charges in connection.execute("SELECT key, value, charges FROM outcomes ORDER BY id"):
+            values[key] = value
+            spending.charge(json.loads(charges), value)
+        query = "SELECT role, stage, count(*) FROM attempts WHERE state != 'refused' GROUP BY role, stage"
+        for role, stage, count in connection.execute(query):
+            spending.sent[role, stage] = count
+        lines = [json.loads(text) for (text,) in connection.execute("SELECT decision FROM decisions ORDER BY number")]
+    decisions: list[Mapping[str, Any]] = []
+    for line in lines:
+        decisions = with_completion(decisions, line) if "decision" not in line else [*decisions, line]
+    return StoredRun(values, spending.rows(), tuple(decisions))
+
+
+class _Spending:
+    def __init__(self) -> None:
+        self.calls: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+        self.unpriced: set[tuple[str, str]] = set()
+        self.seconds: defaultdict[tuple[str, str], float] = defaultdict(float)
+        self.sent: dict[tuple[str, str], int] = {}
+
+    def charge(self, charges: Iterable[Any], value: str) -> None:
+        """Add the charges of an outcome; a rollout's wall time counts for its first call."""
+        places = []
+        for role, stage, _, usage, _, cost in charges:
+            counts = self.calls[role, stage]
+            for i, amount in enumerate((1, usage[0], usage[2], cost or 0)):
+                counts[i] += amount
+            if cost is None:
+                self.unpriced.add((role, stage))
+            places.append((role, stage))
+        if places and value.startswith('{"cells"'):
+            self.seconds[places[0]] += json.loads(value)["trajectory"].get("seconds", 0.0)
+
+    def rows(self) -> tuple[Spent, ...]:
+        """Return the sums."""
+        places = dict.fromkeys([*self.calls, *self.sent])
+        return tuple(
+            Spent(
+                *place,
+                calls=self.calls[place][0],
+                prompt=self.calls[place][1],
+                completion=self.calls[place][2],
+                cost=None if place in self.unpriced else self.calls[place][3],
+                sent=self.sent.get(place, 0),
+                seconds=self.seconds[place],
+            )
+            for place in places
+        )
+
+
+def outcomes_of(stored: StoredRun, plan: Plan, skills: Mapping[str, Document], examples: Iterable[str]) -> Outcomes:
+    """Return the rollouts of known skills, and of no skill, on examples.
+
+    Rollouts of other texts, such as those of single edits that were tried alone, are not among them.
+    """
+    texts: dict[str, str | None] = {name: Skill.of(skill).digest(plan.skill.load) for name, skill in skills.items()}
+    found: dict[Key, str] = {}
+    ids = tuple(examples)
+    for name, text in {NO_SKILL: None, **texts}.items():
+        for example in ids:
+            for sample in range(plan.optimize.samples):
+                key = json.dumps(["rollout", text, example, sample], separators=(",", ":"))
+                value = stored.values.get(hashlib.sha256(key.encode()).digest())
+                if value is not None:
+                    found[name, example, sample] = value
+    return Outcomes(found)
