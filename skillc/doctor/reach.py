@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
 from skillc.models.backends.litellm import disconnect
 from skillc.models.endpoint import Transport
+from skillc.models.ledger import NANO_PER_DOLLAR
 from skillc.models.preflight import TIMEOUT, PreflightFailed, preflight_reservation, try_model
 from skillc.models.roles import Role, resolve_roles
 from skillc.plan.schema import Plan
@@ -30,29 +32,15 @@ class CallResults:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeCall:
-    """One small call, as a compile's preflight sends it.
+class PreparedCalls:
+    """Roles that are called once, as a compile's preflight does, and findings about the roles that are not called.
 
-    `served` if skillc would start its server, which is called only if it runs already.
+    `served` are the roles whose server skillc would start: it is called only if it runs already.
     """
 
-    role: Role
-    served: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedCalls:
-    """Calls for a program's roles, and findings about the roles that are not called."""
-
     findings: tuple[Finding, ...]
-    calls: tuple[ProbeCall, ...]
-
-    @property
-    def cost(self) -> int | None:
-        """Maximum nano-dollars of all calls; None if a price is unknown."""
-        if any(call.role.price is None for call in self.calls):
-            return None
-        return sum(preflight_reservation(call.role).cost or 0 for call in self.calls)
+    calls: tuple[Role, ...]
+    served: frozenset[str]
 
 
 def prepare_calls(plan: Plan, root: Path) -> PreparedCalls:
@@ -82,18 +70,19 @@ def prepare_calls(plan: Plan, root: Path) -> PreparedCalls:
             detail = f"`{model.model}`: the {role.backend.name} is there; doctor does not call it"
             findings.append(Finding(_GROUP, "ok", name, detail))
         else:
-            calls.append(ProbeCall(role, served=model.serve is not None))
-    return PreparedCalls(tuple(findings), tuple(calls))
+            calls.append(role)
+    served = frozenset(name for name, model in plan.models.items() if model.serve is not None)
+    return PreparedCalls(tuple(findings), tuple(calls), served)
 
 
 async def send_calls(
     prepared: PreparedCalls, transport: Transport | None = None, *, timeout: float = TIMEOUT
 ) -> CallResults:
     """Send all calls at once; each may take `timeout` seconds, the import of the backends excluded."""
-    for call in prepared.calls:
-        call.role.backend.load()
+    for role in prepared.calls:
+        role.backend.load()
     try:
-        answers = await asyncio.gather(*[_send(call, transport, timeout) for call in prepared.calls])
+        answers = await asyncio.gather(*[_send(each, prepared.served, transport, timeout) for each in prepared.calls])
     finally:
         await disconnect()
     answering = [finding.what for finding, is_there in answers if is_there]
@@ -102,17 +91,19 @@ async def send_calls(
 
 def skip_calls(prepared: PreparedCalls) -> CallResults:
     """Return the findings without a call."""
-    roles = [call.role for call in prepared.calls]
-    findings = [Finding(_GROUP, "ok", role.plan.role, f"{_describe(role)}; not called") for role in roles]
+    findings = [Finding(_GROUP, "ok", role.plan.role, f"{_describe(role)}; not called") for role in prepared.calls]
     return CallResults(tuple(findings), frozenset())
 
 
-async def _send(call: ProbeCall, transport: Transport | None, timeout: float) -> tuple[Finding, bool]:
-    name, description = call.role.plan.role, _describe(call.role)
+async def _send(
+    role: Role, served: Collection[str], transport: Transport | None, timeout: float
+) -> tuple[Finding, bool]:
+    """Call a role; return the finding, and whether its model answered."""
+    name, description = role.plan.role, _describe(role)
     try:
-        found = await try_model(call.role, transport, timeout=timeout)
+        found = await try_model(role, transport, timeout=timeout)
     except PreflightFailed as problem:
-        if call.served:
+        if name in served:
             later = f"{description}: does not answer yet, and is served by skillc while it is needed"
             return Finding(_GROUP, "note", name, later), False
         return _missing(name, f"{description}: {problem.detail}", problem.fix), False
@@ -120,7 +111,7 @@ async def _send(call: ProbeCall, transport: Transport | None, timeout: float) ->
         return _missing(name, problem.message, problem.hint), False
     if found.note is not None:
         return Finding(_GROUP, "note", name, f"{description}: is there, but too busy to answer: {found.note}"), True
-    model = call.role.plan.model
+    model = role.plan.model
     alias = f" as `{found.model}`" if found.model not in (model, model.split("/")[-1]) else ""
     return Finding(_GROUP, "ok", name, f"{description}: answers{alias}"), True
 
@@ -140,6 +131,8 @@ def _missing(name: str, detail: str, hint: str | None) -> Finding:
 
 def describe_cost(prepared: PreparedCalls) -> str:
     """Describe the cost of the calls before they are sent."""
-    calls = f"sends one test call to {counted(len(prepared.calls), 'model')}"
-    price = "at an unknown price" if prepared.cost is None else f"for at most ${prepared.cost / 1e9:.6f}"
-    return f"{calls}, {price}; `--no-calls` skips this"
+    price = "at an unknown price"
+    if all(role.price is not None for role in prepared.calls):
+        nano = sum(preflight_reservation(role).cost for role in prepared.calls)
+        price = f"for at most ${nano / NANO_PER_DOLLAR:.6f}"
+    return f"sends one test call to {counted(len(prepared.calls), 'model')}, {price}; `--no-calls` skips this"

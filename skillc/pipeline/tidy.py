@@ -6,8 +6,8 @@ The stage is that of `tidy = on`. The support of a rule is measured against the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -114,7 +114,7 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     """
     with open_run(job, observer, client, stop, start=skill) as run:
         skill = knowing_tools(skill, run.session.tool_names)
-        trained, tested = asyncio.run(search_and_test(run, _search(skill), unless=skill))
+        trained, tested = asyncio.run(search_and_test(run, partial(_search, skill), unless=skill))
         run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)
         if compiled is None and trained.stopped == TIDIED:
@@ -128,35 +128,28 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     return TidyResult(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
 
 
-def _search(skill: Document) -> Callable[[Engine, Document], Awaitable[TrainResult]]:
-    async def search(engine: Engine, initial: Document) -> TrainResult:
-        """Tidy the skill, compared with itself without any rules."""
-        # With `accept = always` tidying would accept any shorter skill.
-        optimize = replace(engine.plan.optimize, accept="gates")
-        engine = replace(engine, plan=engine.plan.model_copy(update={"optimize": optimize}))
-        engine, quarantined = await baseline(engine, initial)
-        engine.reserve.set_aside()
-        sections = (replace(s, rules=()) if s.rules and not s.is_script else s for s in skill.sections)
-        bare = replace(skill, sections=tuple(sections))
-        for each in (skill, bare):
-            await measure_validation(engine, each, stage="baseline")
-            await try_again(engine, each)
-        _note_harm(engine, skill, bare)
-        await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
-        state = replace(first_state(engine, initial), incumbent=skill, best=skill)
-        try:
-            place = Position(epoch=1, step=0, total=None, kind="tidy")
-            return TrainResult(
-                await tidy_incumbent(engine, state, rule_support(engine, state, bare), place),
-                engine,
-                TIDIED,
-                quarantined,
-            )
-        except ENDS as end:
-            cut = cut_off(engine, state, end)
-            return TrainResult(cut.state, engine, cut.reason, quarantined)
-
-    return search
+async def _search(skill: Document, engine: Engine, initial: Document) -> TrainResult:
+    """Tidy a skill, compared with itself without any rules."""
+    # With `accept = always` tidying would accept any shorter skill.
+    optimize = replace(engine.plan.optimize, accept="gates")
+    engine = replace(engine, plan=engine.plan.model_copy(update={"optimize": optimize}))
+    engine, quarantined = await baseline(engine, initial)
+    engine.reserve.set_aside()
+    sections = (replace(s, rules=()) if s.rules and not s.is_script else s for s in skill.sections)
+    bare = replace(skill, sections=tuple(sections))
+    for each in (skill, bare):
+        await measure_validation(engine, each, stage="baseline")
+        await try_again(engine, each)
+    _note_harm(engine, skill, bare)
+    await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
+    state = replace(first_state(engine, initial), incumbent=skill, best=skill)
+    try:
+        place = Position(epoch=1, step=0, total=None, kind="tidy")
+        tidied = await tidy_incumbent(engine, state, rule_support(engine, state, bare), place)
+        return TrainResult(tidied, engine, TIDIED, quarantined)
+    except ENDS as end:
+        cut = cut_off(engine, state, end)
+        return TrainResult(cut.state, engine, cut.reason, quarantined)
 
 
 def _note_harm(engine: Engine, skill: Document, bare: Document) -> None:
