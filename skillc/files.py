@@ -1,10 +1,15 @@
-"""Atomic file writes, and the folders that ship with skillc."""
+"""Atomic file writes, and the folders and prompts that ship with skillc."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -47,3 +52,18 @@ def shipped_folder(name: str) -> Path:
         if (parent / name).is_dir():
             return parent / name
     raise FileNotFoundError(f"the folder `{name}` is missing from this installation of skillc; install it again")
+
+
+@cache
+def templates(folder: Path) -> Environment:
+    """Return the jinja2 templates of a folder of prompts."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

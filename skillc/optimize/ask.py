@@ -53,7 +53,7 @@ class Optimizer:
             check: raises `MalformedReply` if the reply does not fit the document.
             done: whether to report one unit of the stage's work as done.
         """
-        reply = await self._ask(kind, messages, stage=stage, sample=sample, check=check)
+        reply = await self._ask(kind, messages, stage, sample, check)
         if done:
             self.advance()
         return reply
@@ -63,15 +63,8 @@ class Optimizer:
         self._observer.advance()
 
     async def _ask(
-        self,
-        kind: type[R],
-        messages: Messages,
-        *,
-        stage: str,
-        sample: tuple[int, ...],
-        check: Callable[[R], None] | None = None,
+        self, kind: type[R], messages: Messages, stage: str, sample: tuple[int, ...], check: Callable[[R], None] | None
     ) -> R | None:
-        """As `ask`, without reporting to the observer."""
         reply, first = "", None
         try:
             reply = await self._complete(messages, stage, (*sample, 0))

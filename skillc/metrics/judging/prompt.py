@@ -10,11 +10,11 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Template
 from pydantic import JsonValue
 
+from skillc.files import templates
 from skillc.json_values import JsonObject, as_text, canonical
 from skillc.models.calls import Message
 from skillc.outcomes import Example
@@ -167,13 +167,5 @@ def _choices(criteria: tuple[CriterionPlan, ...], pair: bool) -> str:
 
 
 @cache
-def _template(name: str) -> Any:
-    environment = Environment(
-        loader=FileSystemLoader(_PROMPTS),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(f"{name}.j2")
+def _template(name: str) -> Template:
+    return templates(_PROMPTS).get_template(f"{name}.j2")

@@ -17,8 +17,8 @@ from skillc.optimize.propose.prompting import (
     Messages,
     TrajectoryView,
     field_views,
+    prompt_template,
     rollout_text,
-    templates,
 )
 from skillc.optimize.propose.replies import OneShotReply
 from skillc.plan.initial import first_decides
@@ -74,8 +74,7 @@ def one_shot_messages(
 
     `best` is the goal's best score, `first_decides` and `tools` as in `Briefing`.
     """
-    template = templates(_PROMPTS).get_template
-    prompt = template("one_shot.j2").render(
+    prompt = prompt_template(_PROMPTS, "one_shot").render(
         inputs=field_views(task.inputs),
         outputs=field_views(task.outputs),
         rollout=rollout_text(task.rollout),
@@ -86,5 +85,7 @@ def one_shot_messages(
         best=best,
         renames_tools=any(section.renames is not None for section in document.sections),
     )
-    system = template("one_shot_system.j2").render(first_decides=first_decides, one_turn=task.rollout.one_turn)
+    system = prompt_template(_PROMPTS, "one_shot_system").render(
+        first_decides=first_decides, one_turn=task.rollout.one_turn
+    )
     return ({"role": "system", "content": system.strip()}, {"role": "user", "content": prompt.strip()})

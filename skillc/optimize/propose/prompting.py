@@ -18,10 +18,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Template
 from pydantic import JsonValue
 
 from skillc.document.tool_lines import HOW_TO_RENAME
+from skillc.files import templates
 from skillc.language.kinds import default_of
 from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, is_agent
 from skillc.optimize.propose.replies import ProposedEdit
@@ -386,21 +387,13 @@ def _edit_json(view: EditView) -> str:
 
 
 @cache
-def templates(folder: Path) -> Environment:
-    """Return the prompts of a folder."""
-    environment = Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+def prompt_template(folder: Path, name: str) -> Template:
+    """Return a prompt of a folder."""
+    environment = templates(folder)
     environment.filters["fence"] = fence
     environment.globals["how_to_rename"] = HOW_TO_RENAME
-    return environment
+    return environment.get_template(f"{name}.j2")
 
 
-@cache
-def _template(name: str) -> Any:
-    return templates(_PROMPTS).get_template(f"{name}.j2")
+def _template(name: str) -> Template:
+    return prompt_template(_PROMPTS, name)
