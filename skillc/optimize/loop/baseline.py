@@ -26,8 +26,8 @@ from skillc.plan.schema import MetricPlan, Plan
 
 RETRIES = 2
 MOST_QUARANTINED = Fraction(1, 20)
-# Of a second measurement for `flip_rate`.
-STAGE = "second measurement"
+# The second measurement for `flip_rate`: its stage in the ledger, and how often it is tried.
+_STAGE = "second measurement"
 _ATTEMPTS = 3
 
 
@@ -225,16 +225,16 @@ async def measure_flips(engine: Engine, skill: Document) -> Mapping[str, FlipCou
     examples, plan = engine.dataset.validation, engine.plan
     judged = {metric.name for metric in wanted if reads_judge(plan, metric)}
     rolled = {metric.name for metric in wanted} - judged
-    engine.observer.stage(STAGE, len(examples) * (bool(judged) + bool(rolled)))
+    engine.observer.stage(_STAGE, len(examples) * (bool(judged) + bool(rolled)))
     second: dict[str, list[Outcome | None]] = {}
     if judged:
-        found = await engine.rollouts.judge_again(skill, examples, stage=STAGE, attempts=_ATTEMPTS)
+        found = await engine.rollouts.judge_again(skill, examples, stage=_STAGE, attempts=_ATTEMPTS)
         second |= dict.fromkeys(judged, found)
     if rolled:
         sample = plan.optimize.samples
         for _ in range(_ATTEMPTS):
             todo = engine.rollouts.unmeasured(skill, examples, sample)
-            await engine.rollouts.measure(skill, todo, stage=STAGE, sample=sample)
+            await engine.rollouts.measure(skill, todo, stage=_STAGE, sample=sample)
         again = [engine.rollouts.known(skill, example, sample) for example in examples]
         second |= dict.fromkeys(rolled, again)
     first = [engine.rollouts.known(skill, example) for example in examples]
