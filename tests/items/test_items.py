@@ -248,8 +248,25 @@ def test_the_correlation_is_that_of_the_textbook(rows):
 
 
 def test_coins_are_called_good_judges_in_few_of_many_runs():
-    called = sum(judged_truths(coin(45, seed=seed))[0].rollouts.by_chance is False for seed in range(60))
-    assert called <= 8
+    called = sum(judged_truths(coin(45, seed=seed))[0].rollouts.by_chance is False for seed in range(40))
+    assert called <= 6
+
+
+def equal_gain(seed, n=24, gain=0.3):
+    """A compiled skill that solves a share of the failures of each split, and loses a tenth of the rest."""
+    draw = random.Random(seed)
+    items = []
+    for split in ("train", "validation", "test"):
+        for i in range(n):
+            before = RIGHT if draw.random() < 0.35 else WRONG
+            changed = draw.random() < (0.1 if before else gain)
+            items.append(item(f"{split}{i}", split, [before, MICRO - before if changed else before]))
+    return run(items, 2)
+
+
+@pytest.mark.thorough
+def test_an_equal_gain_seldom_vanishes():
+    assert sum(gains_of(equal_gain(seed), "correct").vanishes is not None for seed in range(60)) <= 6
 
 
 def test_the_interval_of_a_difference_covers_the_parts():

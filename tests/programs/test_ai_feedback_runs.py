@@ -56,11 +56,11 @@ def heard(folder):
     return found
 
 
-def compiled(folder, program, *models, epochs=3, rows=16):
+def compiled(folder, program, *models, epochs=2, rows=16):
     """The report and the printed grid of a compile."""
     experiment(folder, rows)
     options = [word for model in models for word in ("--model", model)]
-    options += ["--set", f"budget.epochs={epochs}", "--set", "budget.cost=none"]
+    options += ["--set", f"budget.epochs={epochs}", "--set", "budget.cost=none", "--set", "optimize.null_arm=never"]
     assert run(folder, "compile", f"{program}.skill", "--json", *options).wait() == 0, (
         folder / "stderr.txt"
     ).read_text()
@@ -98,7 +98,7 @@ def history(folder):
 
 
 def test_a_judge_that_is_right_and_rules_that_are_general_gain_everywhere(tmp_path):
-    report, text = compiled(tmp_path / "a", "blind", EXACT, GENERAL, epochs=2)
+    report, text = compiled(tmp_path / "a", "blind", EXACT, GENERAL, rows=12)
     (found,) = report["judging"]
     assert found["by_chance"] is False
     assert found["correlation"] > 0.9
@@ -109,6 +109,7 @@ def test_a_judge_that_is_right_and_rules_that_are_general_gain_everywhere(tmp_pa
     assert not any(row["vanishes"] for row in report["gains"])
 
 
+@pytest.mark.thorough
 def test_answers_learned_by_heart_are_a_gain_that_vanishes(tmp_path):
     report, text = compiled(tmp_path / "a", "informed", rows=24)
     later = [row for row in report["gains"] if row["metric"] == "correct"][-1]
@@ -120,22 +121,24 @@ def test_answers_learned_by_heart_are_a_gain_that_vanishes(tmp_path):
     assert "vanishes `correct`" in " ".join(text.split())
     grid = json.loads(printed(tmp_path / "a/informed.skill", "--json"))["grids"]
     on_train = next(each for each in grid if (each["split"], each["metric"]) == ("train", "correct"))
-    assert on_train["columns"] == ["epoch 1", "epoch 2", "epoch 3"]
+    assert on_train["columns"] == ["epoch 1", "epoch 2"]
     assert on_train["right"] == sorted(on_train["right"])
     assert on_train["fates"]["newly solved"] >= 5
 
 
-def test_a_run_that_is_killed_ends_with_the_same_bytes(tmp_path):
+@pytest.mark.parametrize("marks", [("accept",), ("reflect", "gate", "final test")])
+@pytest.mark.thorough
+def test_a_run_that_is_killed_ends_with_the_same_bytes(tmp_path, marks):
     def files(folder):
         found = [*folder.glob("skills/**/*"), *folder.glob(".skillc/runs/*/items.json")]
         return {str(path.relative_to(folder)): path.read_bytes() for path in found if path.is_file()}
 
     found = []
-    for name, marks in (("whole", ()), ("killed", ("reflect", "accept", "final test"))):
+    for name, kills in (("whole", ()), ("killed", marks)):
         folder = experiment(tmp_path / name, 8)
         models = ("--model", EXACT, "--model", GENERAL, "--set", "budget.cost=none")
         command = ("compile", "blind.skill", "--set", "budget.epochs=2", *models)
-        for mark in marks:
+        for mark in kills:
             child = run(folder, *command)
             until = time.monotonic() + 60
             while mark not in (folder / "stderr.txt").read_text() and time.monotonic() < until:
