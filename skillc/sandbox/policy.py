@@ -9,6 +9,8 @@ from typing import Any, Literal, cast
 
 from pydantic import JsonValue
 
+from skillc.processes.command import End
+
 Kind = Literal["bubblewrap", "landlock", "docker", "podman", "unsafe"]
 
 MAPPED: frozenset[Kind] = frozenset({"bubblewrap", "docker", "podman"})
@@ -25,6 +27,15 @@ WORK = "/sandbox"
 
 No machine has a folder of this name, which would hide what is mounted from it.
 """
+
+
+_EXCEEDED: Mapping[End, str] = {
+    "timeout": "it ran longer than {time:g} s",
+    "output": "it printed too much",
+    "memory": "it used more memory than {memory:,} bytes",
+    "processes": "it ran more than {processes} processes",
+    "disk": "it wrote more than {disk:,} bytes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,11 @@ class Limits:
     file_size: int = 256 * 2**20
     disk: int = 2**30
     output: int = 16 * 2**20
+
+    def exceeded(self, why: End) -> str:
+        """Return which limit stopped a command, and its value; empty if it ended by itself."""
+        sentence = _EXCEEDED.get(why, "")
+        return sentence.format(time=self.time, memory=self.memory, processes=self.processes, disk=self.disk)
 
     @property
     def temporary(self) -> int:

@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from skillc.document.skill import Document, scripts_of
 from skillc.errors import SkillcError
 from skillc.language.kinds import default_of
 from skillc.models.calls import well_formed
-from skillc.processes.command import CommandResult, End, last_line
+from skillc.processes.command import CommandResult, last_line
 from skillc.sandbox.container import ENGINES
 from skillc.sandbox.policy import WORK, DeclaredSandbox, Limits
 from skillc.sandbox.run import choose
@@ -30,13 +30,6 @@ _OUTPUT = 4 * 2**20
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,16}\b")
 # Prints a word that no program can know, so that a sandbox that did not start is told from a program that failed.
 _STARTED = 'echo "$0"; exec "$@"'
-_STOPPED: Mapping[End, str] = {
-    "timeout": "it was stopped: it ran longer than {time:g} s",
-    "output": "it was stopped: it printed too much",
-    "memory": "it was stopped: it used more memory than {memory:,} bytes",
-    "processes": "it was stopped: it ran more than {processes} processes",
-    "disk": "it was stopped: it wrote more than {disk:,} bytes",
-}
 
 
 def code_of(document: Document) -> dict[str, bytes]:
@@ -69,7 +62,7 @@ class Programs:
         root: the program's folder, where relative paths begin.
         what: whose sandbox it is, for messages: `rollout = code`.
         python: the declared interpreter; None is that of skillc, or of the image.
-        reads: files and folders that a program may read besides its own.
+        reads: declared files and folders that a program may read besides its own.
         hosts: addresses that it may reach.
 
     Attributes:
@@ -93,7 +86,11 @@ class Programs:
         self.declared = declared
         self.kind = choose(declared.kind, declared.image, hosts=bool(hosts))
         self._hosts = tuple(hosts)
-        self.python, self._reads = self._find(root, what, python, reads)
+        self._reads = declared_reads(reads, root, what)
+        self.python = python or "python3"
+        if self.kind not in ENGINES:
+            self.python = _find_python(python, root, what)
+            self._reads = [*folders_of(self.python), *self._reads]
         # More at once would only take each other's time, which is limited.
         self._running = asyncio.Semaphore(max(2, os.cpu_count() or 1))
 
@@ -127,9 +124,8 @@ class Programs:
         return replace(result, stdout=printed)
 
     def stopped(self, result: CommandResult) -> str:
-        """Return which limit stopped a program, and its value; empty if none did."""
-        limits, why = self.declared.limits, _STOPPED.get(result.why, "")
-        return why.format(time=limits.time, memory=limits.memory, processes=limits.processes, disk=limits.disk)
+        """Return which limit stopped a program, and its value."""
+        return f"it was stopped: {self.declared.limits.exceeded(result.why)}"
 
     def shown(self, output: bytes, workspace: Workspace, limit: int) -> str:
         """Return what a program printed within `limit` tokens, without what differs between runs on other machines."""
@@ -149,15 +145,11 @@ class Programs:
         }
         return variables if self.kind in ENGINES else {"PATH": search_path(self.python), **variables}
 
-    def _find(self, root: Path, what: str, declared: str | None, files: Sequence[str]) -> tuple[str, list[Path]]:
-        """Return the interpreter, and what programs may read besides their own files."""
-        reads = declared_reads(files, root, what)
-        if self.kind in ENGINES:
-            return declared or "python3", reads
-        if declared is None:
-            return sys.executable, [*folders_of(sys.executable), *reads]
-        try:
-            python = find_program(declared, root, os.environ, what)
-        except SkillcError as problem:
-            raise SkillcError(problem.message, hint="install it, or change `python`") from None
-        return python, [*folders_of(python), *reads]
+
+def _find_python(declared: str | None, root: Path, what: str) -> str:
+    if declared is None:
+        return sys.executable
+    try:
+        return find_program(declared, root, os.environ, what)
+    except SkillcError as problem:
+        raise SkillcError(problem.message, hint="install it, or change `python`") from None

@@ -1,4 +1,4 @@
-"""The texts of a tool in a docstring: what it does, and what each argument means.
+"""The texts of a tool in a docstring: what it does, and what each argument means; and what is said of a tool without.
 
 It reads the sections of Google (`Args:`) and NumPy (`Parameters` underlined), and the fields of Sphinx (`:param x:`).
 """
@@ -9,6 +9,8 @@ import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from skillc.text import listed
 
 _ARGUMENTS = frozenset({"args", "arguments", "parameters", "params"})
 # Sections that say nothing to an agent that is choosing a tool, or repeat the schema.
@@ -99,3 +101,30 @@ def _fields(lines: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         elif name and line.strip():
             arguments[name] = f"{arguments[name]} {line.strip()}".strip()
     return arguments, rest
+
+
+# ---- what a function lacks as a tool, each with its fix ------------------------------------------------
+
+
+def lacks_docstring(tool: str) -> tuple[str, str]:
+    """Describe a function without a docstring."""
+    message = f"the tool `{tool}` has no docstring, which an agent chooses it by"
+    return message, "describe in its docstring what it does and when to use it"
+
+
+def lacks_name(tool: str, parameter: object) -> tuple[str, str]:
+    """Describe a parameter that has no name to pass it by."""
+    message = f"the tool `{tool}` takes `{parameter}`, which an agent cannot pass by name"
+    return message, "give it a parameter with a name and a type for each argument"
+
+
+def lacks_type(tool: str, parameter: str) -> tuple[str, str]:
+    """Describe a parameter without an annotation."""
+    message = f"the parameter `{parameter}` of the tool `{tool}` has no type"
+    return message, f"annotate it, as in `{parameter}: str`"
+
+
+def lacks_texts(tool: str, parameters: Sequence[str]) -> tuple[str, str]:
+    """Describe parameters that the docstring leaves out."""
+    message = f"the tool `{tool}` does not describe {listed(parameters)}"
+    return message, "add a section `Args:` to its docstring, with a line `name: what it is` for each parameter"

@@ -16,8 +16,8 @@ from pydantic.errors import PydanticUserError
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.language.rollouts import ENVIRONMENT
-from skillc.text import cut, listed
-from skillc.tools.docstrings import read_docstring
+from skillc.text import cut
+from skillc.tools.docstrings import lacks_docstring, lacks_name, lacks_texts, lacks_type, read_docstring
 from skillc.tools.tool import Tool, ToolFailed, ToolServerDown, as_result
 from skillc.user_code import ThreadExit, call_function, load_function
 
@@ -40,19 +40,13 @@ def function_tool(name: str, root: Path, *, inside: bool = False) -> Tool:
     function = load_function(name, root, "tool")
     texts = read_docstring(inspect.getdoc(function))
     if not texts.about:
-        raise SkillcError(
-            f"the tool `{name}` has no docstring, which an agent chooses it by",
-            hint="describe in its docstring what it does and when to use it",
-        )
+        raise _error(lacks_docstring(name))
     acts = inside and ENVIRONMENT in inspect.signature(function).parameters
     types = _parameters(name, function, leave=ENVIRONMENT if acts else "")
     arguments = _schemas(name, types, texts.arguments)
     missing = [each for each in arguments if not arguments[each].get("description")]
     if missing:
-        raise SkillcError(
-            f"the tool `{name}` does not describe {listed(missing)}",
-            hint="add a section `Args:` to its docstring, with a line `name: what it is` for each parameter",
-        )
+        raise _error(lacks_texts(name, missing))
     required = tuple(each for each, (_, default) in types.items() if default is ...)
     adapters = {each: TypeAdapter(type_) for each, (type_, _) in types.items()}
 
@@ -73,6 +67,11 @@ def function_tool(name: str, root: Path, *, inside: bool = False) -> Tool:
 
     tool_name = name.rpartition(":")[2].rpartition(".")[2]
     return Tool(tool_name, texts.about, arguments, required, call, f'python("{name}")', name, acts)
+
+
+def _error(lack: tuple[str, str]) -> SkillcError:
+    message, hint = lack
+    return SkillcError(message, hint=hint)
 
 
 def _described(problem: BaseException) -> str:
@@ -113,15 +112,9 @@ def _parameters(name: str, function: Callable[..., Any], *, leave: str = "") -> 
         if parameter.name == leave:
             continue
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            raise SkillcError(
-                f"the tool `{name}` takes `{parameter}`, which an agent cannot pass by name",
-                hint="give it a parameter with a name and a type for each argument",
-            )
+            raise _error(lacks_name(name, parameter))
         if parameter.name not in hints:
-            raise SkillcError(
-                f"the parameter `{parameter.name}` of the tool `{name}` has no type",
-                hint=f"annotate it, as in `{parameter.name}: str`",
-            )
+            raise _error(lacks_type(name, parameter.name))
         default = ... if parameter.default is parameter.empty else parameter.default
         found[parameter.name] = (hints[parameter.name], default)
     return found

@@ -12,14 +12,12 @@ from skillc.errors import SkillcError
 from skillc.language.checked import Checked, Invocation, Items, Setting, of_kind
 from skillc.language.rollouts import ACT, ENVIRONMENT, agent_block, rollout_kind, tool_names
 from skillc.syntax.source import Source, Span
-from skillc.text import listed
-from skillc.tools.docstrings import read_docstring
+from skillc.tools.docstrings import lacks_docstring, lacks_name, lacks_texts, lacks_type, read_docstring
 
 # Types whose schema has no description of its own.
 _PLAIN = frozenset(
     {"str", "int", "float", "bool", "list", "dict", "tuple", "set", "Any", "Literal", "Optional", "Union"}
 )
-_DESCRIBE = "add a section `Args:` to its docstring, with a line `name: what it is` for each parameter"
 ReadSource = Callable[[str], Source]
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -115,21 +113,18 @@ def _imports_all(statement: ast.stmt) -> bool:
 def _lacks(name: str, function: Function, *, inside: bool) -> Iterator[tuple[str, str]]:
     texts = read_docstring(ast.get_docstring(function))
     if not texts.about:
-        hint = "describe in its docstring what it does and when to use it"
-        yield f"the tool `{name}` has no docstring, which an agent chooses it by", hint
+        yield lacks_docstring(name)
     given = function.args
     for each in (*given.posonlyargs, *filter(None, (given.vararg, given.kwarg))):
-        hint = "give it a parameter with a name and a type for each argument"
-        yield f"the tool `{name}` takes `{each.arg}`, which an agent cannot pass by name", hint
+        yield lacks_name(name, each.arg)
     # A tool that acts in an environment is given it by skillc.
     named = [each for each in (*given.args, *given.kwonlyargs) if not (inside and each.arg == ENVIRONMENT)]
     for each in named:
         if each.annotation is None:
-            hint = f"annotate it, as in `{each.arg}: str`"
-            yield f"the parameter `{each.arg}` of the tool `{name}` has no type", hint
+            yield lacks_type(name, each.arg)
     silent = [each.arg for each in named if each.arg not in texts.arguments and _is_plain(each.annotation)]
     if texts.about and silent:
-        yield f"the tool `{name}` does not describe {listed(silent)}", _DESCRIBE
+        yield lacks_texts(name, silent)
 
 
 def _is_plain(annotation: ast.expr | None) -> bool:

@@ -102,7 +102,6 @@ class Job:
         prompt: what the agent is told.
         skill: the one that the agent reads at once; None if it opens it by itself, or has none.
         installed: all skills that it may open, the former included.
-        seconds: the wall time limit.
     """
 
     prompt: str
@@ -110,7 +109,6 @@ class Job:
     installed: tuple[Document, ...]
     model: AgentModel
     workspace: Workspace
-    seconds: float
 
     def install(self, folder: str) -> str:
         """Install the skills below a folder of the home; return the path of the one that is read at once, or ""."""
@@ -275,8 +273,7 @@ class AgentRollout(RolloutKind):
             raise SkillcError(f"{self.what}: the files of example `{example.id}` cannot be copied: {problem}") from None
         read = skill if self.site.read_at_once(skill) is not None else None
         installed = (*([read.document] if read is not None else []), *self.site.offered(skill))
-        prompt = self._prompt(attached.example)
-        job = Job(prompt, read, installed, model, workspace, self.declared.limits.time)
+        job = Job(self._prompt(attached.example), read, installed, model, workspace)
         launch = self.launch(job)
         before = workspace.digests()
         hosts = [*([model.host] if model.host else []), *self.settings.hosts]
@@ -309,7 +306,7 @@ class AgentRollout(RolloutKind):
     def _read(self, result: CommandResult, job: Job) -> Report:
         """Return the report of an agent that finished; exit status 0 alone proves nothing."""
         if result.why != "ended":
-            raise self._failed(_LIMITS[result.why].format(time=f"{job.seconds:g} s"), result, job)
+            raise self._failed(self.declared.limits.exceeded(result.why), result, job)
         try:
             report = self.report(result, job)
         except Unreadable as problem:
@@ -406,15 +403,6 @@ class AgentRollout(RolloutKind):
                 f"{self.what}: no program in the sandbox `{self.sandbox}` can reach port {low[0]} of this machine",
                 hint=f"serve it at a port from {_FIRST_PORT:,}, or declare another sandbox",
             )
-
-
-_LIMITS = {
-    "timeout": "it did not finish within {time}",
-    "output": "it printed too much",
-    "memory": "it took more memory than its sandbox has",
-    "processes": "it started more processes than its sandbox allows",
-    "disk": "it wrote more than its sandbox allows",
-}
 
 
 def argument(text: str) -> str:
