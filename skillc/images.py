@@ -155,7 +155,7 @@ def scale_down(data: bytes, info: ImageInfo, most: int) -> tuple[bytes, str]:
     """Return content and format of an image whose longer side has at most `most` pixels.
 
     An image within the limit is returned unchanged. A larger one becomes a PNG, or stays a JPEG, turned as its EXIF
-    data says and without them; of an animation the first frame is kept.
+    data require and without them; of an animation the first frame is kept.
 
     Raises:
         ValueError: it cannot be decoded.
@@ -183,12 +183,9 @@ def scale_down(data: bytes, info: ImageInfo, most: int) -> tuple[bytes, str]:
 
 
 def image_tokens(model: str, width: int, height: int) -> int:
-    """Estimate the tokens of an image in a prompt, by the rule of the model's provider.
+    """Estimate the tokens of an image of so many pixels in a prompt, by the rule of the model's provider.
 
-    Args:
-        model: `provider/name`; a model of an unknown provider counts one token for 28 x 28 pixels, at most 16,384.
-        width: in pixels.
-        height: in pixels.
+    A model (`provider/name`) of an unknown provider counts one token for 28 x 28 pixels, at most 16,384.
     """
     for pattern, rule in _RULES:
         if pattern.search(model):

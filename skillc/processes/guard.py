@@ -248,7 +248,7 @@ def _run_server(grace: float, command: list[str]) -> int:
     """Run one server and end it; return its status, or 128 plus the signal that ended it.
 
     Prints the server's process id first. The server ends at SIGTERM, SIGINT and SIGHUP, and when standard input closes:
-    only skillc holds the other end, so it closes with skillc. A byte on standard input releases the server, which then
+    only skillc has the other end, so it closes with skillc. A byte on standard input releases the server, which then
     survives skillc. The rest of the server's group ends with it.
     """
     woken, wake = os.pipe()

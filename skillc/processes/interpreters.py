@@ -39,7 +39,7 @@ def find_interpreter(
 
     Args:
         wanted: the package.
-        declared: relative to the program's folder.
+        declared: a path, relative to the program's folder.
         setting: where it is declared, for messages.
         root: the program's folder.
         hint: how to install the package.

@@ -96,13 +96,6 @@ def artifact_files(
 ) -> dict[Path, bytes]:
     """Return the files of the skill's folder and the module by path.
 
-    Args:
-        paths: of the skill.
-        plan: the program.
-        document: the skill.
-        root: the program's folder.
-        tools: those of an agent.
-
     Raises:
         SkillcError: the files that the folder keeps cannot be read.
     """
@@ -141,10 +134,7 @@ def write_artifact(
 ) -> None:
     """Write the files of a compiled skill, each atomically.
 
-    Args:
-        paths: of the skill.
-        files: all files by path.
-        earlier: digests of the files that skillc wrote before; those that the skill no longer has are removed.
+    `earlier` are the digests of the files that skillc wrote before; those that the skill no longer has are removed.
 
     Raises:
         SkillcError: a file cannot be written.

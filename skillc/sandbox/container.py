@@ -74,13 +74,8 @@ def command_line(
 ) -> list[str]:
     """Return the command line that runs a command in a new container, which remains after its end.
 
-    Args:
-        engine: the client's program.
-        policy: what the command may do.
-        command: a program of the image, and its arguments.
-        name: of the container.
-        variables: of the command; the client must have those in `passed_on`.
-        stdin: whether the command has a standard input.
+    The client must have the variables of the command that are not its own. `stdin`: whether the command has a standard
+    input.
     """
     limits = policy.limits
     options = ["--name", name, "--label", LABEL, "--pull", "never", "--network", "none", "--read-only"]

@@ -26,9 +26,7 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 def monitor_of(policy: Policy, *, processes: bool = True) -> Monitor:
     """Return a monitor that ends a command of this policy when it passes a limit.
 
-    Args:
-        policy: its limits.
-        processes: whether memory and processes are counted too, or something else bounds them.
+    `processes`: whether memory and processes are counted too, or something else bounds them.
     """
     limits = policy.limits
 

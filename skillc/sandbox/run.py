@@ -43,12 +43,9 @@ _PROBE_SECONDS = 20
 
 
 def choose(declared: Kind | None = None, image: str = IMAGE, *, hosts: bool = False) -> Kind:
-    """Return the declared sandbox, or the best one that works on this machine. A declared one is never replaced.
+    """Return the declared sandbox, or the best one that works on this machine and needs no engine of containers.
 
-    Args:
-        declared: None for any that needs no engine.
-        image: that of a container.
-        hosts: whether commands must reach named hosts.
+    A declared one is never replaced. `hosts`: whether commands must reach named hosts.
 
     Raises:
         SkillcError: it does not work here, or none does.
@@ -77,10 +74,7 @@ def _fix(kind: Kind) -> str:
 def problem_of(kind: Kind, image: str = IMAGE, hosts: bool = False) -> str | None:
     """Run a program in a sandbox and return why it does not work here, None if it does.
 
-    Args:
-        kind: a sandbox.
-        image: that of a container.
-        hosts: whether a container must reach named hosts; the other sandboxes do.
+    `hosts`: whether a container must reach named hosts; the other sandboxes do.
     """
     tools = sys.platform == "linux" and all(shutil.which(name) for name in ("bwrap", "prlimit"))
     if kind == "bubblewrap" and not tools:
@@ -102,17 +96,9 @@ def problem_of(kind: Kind, image: str = IMAGE, hosts: bool = False) -> str | Non
 async def run(
     kind: Kind, policy: Policy, command: Sequence[str], *, environment: Mapping[str, str], stdin: bytes | None = None
 ) -> CommandResult:
-    """Run a command under a policy; however it ends, none of its processes is left.
+    """Run a command under a policy, in a sandbox that `choose` returned, with these variables only.
 
-    Args:
-        kind: a sandbox that `choose` returned.
-        policy: what the command may do.
-        command: the program and its arguments.
-        environment: all variables of the command.
-        stdin: its standard input, None for none.
-
-    Returns:
-        The result, in whose output the work folder is `WORK`.
+    However it ends, none of its processes is left. In its output, the work folder is `WORK`.
 
     Raises:
         OSError: it cannot be started.

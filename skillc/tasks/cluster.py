@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
 from skillc.errors import SkillcError
@@ -126,7 +126,7 @@ class ClusterRollouts(RolloutKind):
         return min((i for i in range(len(self._workers)) if i not in self._lost), key=lambda i: (self._load[i], i))
 
     def _lose(self, place: int) -> None:
-        """Use a worker no more until it answers again; the cluster restarts it where it has room."""
+        """Skip a worker until it answers again; the cluster restarts it where CPUs are free."""
         if place not in self._lost:
             task = self._lost[place] = asyncio.create_task(self._return_of(place))
             task.add_done_callback(lambda _: self._lost.pop(place, None))
@@ -321,19 +321,16 @@ class _RemoteClient:
 
     async def complete(self, call: Call) -> Completion:
         """As `Client.complete`."""
-        completion: Completion = await self._ask("complete", call)
-        return completion
+        return cast(Completion, await self._ask("complete", call))
 
     def complete_sync(self, call: Call) -> Completion:
         """As `Client.complete_sync`."""
         ray: Any = importlib.import_module("ray")
-        completion: Completion = _result(ray.get(self._mailbox.ask.remote(_ROLLOUT.get(), "complete", (call,))))
-        return completion
+        return cast(Completion, _result(ray.get(self._mailbox.ask.remote(_ROLLOUT.get(), "complete", (call,)))))
 
     async def address(self, role: str) -> tuple[str | None, str | None]:
         """As `Client.address`."""
-        found: tuple[str | None, str | None] = await self._ask("address", role)
-        return found
+        return cast(tuple[str | None, str | None], await self._ask("address", role))
 
     @asynccontextmanager
     async def outside(self, role: str, stage: str, most: Spending, *, fix: str) -> AsyncIterator[Outside]:

@@ -1,7 +1,7 @@
 """Rollouts of an agent with tools, turn by turn: the calls are fields of its text, or come back in the provider's API.
 
 The prompts are those of `dspy.ReAct` and `dspy.ReActV2`, which the emitted module uses. The loops are skillc's own,
-because they must tell a tool that failed from a tool server that is down, and record the steps.
+because they must distinguish a failed tool from a tool server that is down, and record the steps.
 """
 
 from __future__ import annotations
@@ -125,14 +125,7 @@ def dspy_tool(tool: Tool, form: type[dspy.Tool] = dspy.Tool) -> dspy.Tool:
 
 
 class Episode(ABC):
-    """One rollout of an agent with tools: the steps so far.
-
-    Args:
-        module: the agent of a skill.
-        tools: as the agent reads them.
-        declared: calls them.
-        plan: the program.
-    """
+    """One rollout of an agent with tools. `tools` are as the agent reads them, and `declared` calls them."""
 
     def __init__(self, module: SkillModule, tools: Sequence[Tool], declared: AgentTools, plan: Plan) -> None:
         self._module = module

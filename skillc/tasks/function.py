@@ -141,7 +141,7 @@ class FunctionRollout(RolloutKind):
 
 
 class _Openings:
-    """The argument `open_skill`: opens a skill, and remembers after how many replies of the model it did."""
+    """The argument `open_skill`: opens a skill, and records after how many replies of the model."""
 
     def __init__(self, offered: Sequence[Document]) -> None:
         self._openings = Openings(offered)

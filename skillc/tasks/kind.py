@@ -60,7 +60,7 @@ class Site:
         client: sends the calls of a rollout.
         role: the model that answers.
         root: the program's folder, where the user's functions and files are.
-        note: tells the user something once.
+        note: reports something to the user.
         company: the skills beside the one of a rollout.
     """
 
@@ -72,7 +72,7 @@ class Site:
     company: Company = NOBODY
 
     def offered(self, skill: Skill | None) -> tuple[Document, ...]:
-        """Return the skills that the target opens by itself, by name, which tells it nothing about the one in training.
+        """Return the skills that the target opens by itself, sorted by name, so that the one in training does not show.
 
         Empty with `load = always` and without other skills.
         """

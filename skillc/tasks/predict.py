@@ -109,7 +109,7 @@ def values_of(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonVa
     for field in plan.task.outputs:
         value = prediction[field.name]
         if not _finite(value):
-            return None, f"`{field.name}` holds a number that is not finite"
+            return None, f"`{field.name}` contains a number that is not finite"
         if not isinstance(value, str):
             value = _JSON.dump_python(value, mode="json", fallback=str)
         values[field.name] = value

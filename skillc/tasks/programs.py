@@ -28,7 +28,7 @@ from skillc.tokens import trim
 _OUTPUT = 4 * 2**20
 # Addresses of objects differ between runs of one program, and a prompt that differs is paid for again.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,16}\b")
-# Prints a word that no program can know, so that a sandbox that did not start is told from a program that failed.
+# Prints a word that no program can know: without it the sandbox did not start, rather than the program failed.
 _STARTED = 'echo "$0"; exec "$@"'
 
 

@@ -1,4 +1,4 @@
-"""Run an example through the plan's kind of rollout, and tell failures from answers; as a DSPy module too."""
+"""Run an example through the plan's kind of rollout, and distinguish failures from answers; skills as DSPy modules."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _on_cluster(site: Site) -> RolloutKind:
 def failed_rollout(raised: Exception, completions: Sequence[Completion], hide: Redactor = NOTHING) -> Rollout:
     """Return the unmeasured rollout of an infrastructure failure; any other error is raised again.
 
-    `hide` redacts what an agent says in its errors.
+    `hide` redacts the messages of errors.
     """
     failure = raised if isinstance(raised, RolloutFailed) else find_failure(raised)
     used = with_usage(Trajectory(), completions)

@@ -37,11 +37,7 @@ _SECONDS = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|ms|sec|seconds)\b")
 class ScriptTests:
     """The tests of all scripts that a program trains, as they are when the run begins.
 
-    Args:
-        plan: the program.
-        root: its folder.
-        note: tells the user something once.
-        hide: redacts declared secrets.
+    `note` reports something to the user, `hide` redacts declared secrets.
 
     Raises:
         SkillcError: tests cannot be read, or a sandbox that they need does not work here.

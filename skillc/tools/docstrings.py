@@ -1,4 +1,4 @@
-"""The texts of a tool in a docstring: what it does, and what each argument means; and what is said of a tool without.
+"""The texts of a tool in a docstring: what it does, and what each argument means.
 
 It reads the sections of Google (`Args:`) and NumPy (`Parameters` underlined), and the fields of Sphinx (`:param x:`).
 """
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from skillc.text import listed
 
 _ARGUMENTS = frozenset({"args", "arguments", "parameters", "params"})
-# Sections that say nothing to an agent that is choosing a tool, or repeat the schema.
+# Sections that do not help an agent to choose a tool, or repeat the schema.
 _SECTIONS = _ARGUMENTS | {"returns", "return", "yields", "raises", "example", "examples", "note", "notes", "attributes"}
 _GOOGLE = re.compile(r"^(\w+):\s*$")
 _ITEM = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:(?:\s+|$)(.*)$")
@@ -24,7 +24,7 @@ _SPHINX_FIELD = re.compile(r"^:\w+[^:]*:")
 
 @dataclass(frozen=True, slots=True)
 class ToolTexts:
-    """What a docstring says: the text before its sections, and the text of each argument."""
+    """The text before the sections of a docstring, and the text of each argument."""
 
     about: str = ""
     arguments: dict[str, str] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Tools of MCP servers, over stdio and streamable HTTP, by the official SDK: one session a server.
 
 All sessions of a run live in one event loop on a thread, which outlives the loops that call their tools. A command is
-started in a session of its own; its processes carry the guard's mark, so they end with skillc however that ends.
+started in a new session; its processes carry the guard's mark, so they end with skillc however that ends.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class ServerAddress:
 
 
 class ServerLoop:
-    """An event loop on a thread of its own, for the sessions of a run."""
+    """An event loop on a separate thread, for the sessions of a run."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -77,7 +77,7 @@ class ServerLoop:
         self._thread.start()
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run work on the loop, and wait for it from a thread without a loop of its own."""
+        """Run work on the loop, and wait for it from a thread without a loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:

@@ -14,7 +14,7 @@ from skillc.language.rollouts import ACT, ENVIRONMENT, agent_block, rollout_kind
 from skillc.syntax.source import Source, Span
 from skillc.tools.docstrings import lacks_docstring, lacks_name, lacks_texts, lacks_type, read_docstring
 
-# Types whose schema has no description of its own.
+# Types whose schema has no description.
 _PLAIN = frozenset(
     {"str", "int", "float", "bool", "list", "dict", "tuple", "set", "Any", "Literal", "Optional", "Union"}
 )
@@ -25,9 +25,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def tool_findings(checked: Checked, read: ReadSource) -> Iterator[Diagnostic]:
     """Yield what prevents the tools of a program from being used.
 
-    Args:
-        checked: the program.
-        read: reads a file of the program's folder; it raises a SkillcError for a file that is not there.
+    `read` reads a file of the program's folder; it raises a SkillcError for a file that does not exist.
     """
     task = next(iter(of_kind(checked.entities, "task")), None)
     kind, setting = rollout_kind(task), (agent_block(task) or {}).get("tools")

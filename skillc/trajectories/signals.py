@@ -20,11 +20,9 @@ _FILE = re.compile(r"([\w.-]+)[/\\]+SKILL\.md\b")
 
 
 def signals(trajectory: Trajectory, *, forbidden: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return what stands out in a trajectory, each as one sentence for the optimizer.
+    """Return what is conspicuous in a trajectory, each as one sentence for the optimizer.
 
-    Args:
-        trajectory: the steps of a rollout.
-        forbidden: names that no tool may search for, such as that of the benchmark.
+    `forbidden` are names that no tool may search for, such as that of the benchmark.
     """
     return (
         *_limits(trajectory),
@@ -74,7 +72,7 @@ def _repeats(trajectory: Trajectory) -> Iterable[str]:
 
 
 def _searches(trajectory: Trajectory, forbidden: Sequence[str]) -> Iterable[str]:
-    """Yield each forbidden name that stands in the arguments of a call."""
+    """Yield each forbidden name that the arguments of a call contain."""
     for name in forbidden:
         pattern = re.compile(rf"\b{re.escape(name)}\b", re.IGNORECASE)
         tools = {call.shown for call in trajectory.calls() if pattern.search(str(call.arguments))}

@@ -152,7 +152,7 @@ def render(trajectory: Trajectory, limit: int | None) -> str:
 
 
 _WORTH_SHOWING = 20
-"""Tokens below which a part of a step says nothing."""
+"""Tokens below which a part of a step is of no use."""
 
 
 def _text(step: Step) -> str:

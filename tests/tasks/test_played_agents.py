@@ -74,7 +74,7 @@ def test_a_fault_of_an_agent_is_unmeasured(tmp_path, kind, fault, monkeypatch) -
     assert done.rollout.failure == "agent"
     assert done.rollout.prediction is None
     assert KEY not in done.rollout.detail
-    expected = {"failed": "stream disconnected", "killed": "SIGKILL", "hang": "within 0.4 s", "huge": "too much"}
+    expected = {"failed": "stream disconnected", "killed": "SIGKILL", "hang": "longer than 0.4 s", "huge": "too much"}
     assert expected.get(fault, "") in done.rollout.detail
     assert done.client.ledger.charged.spent.calls == 1
 

@@ -92,22 +92,19 @@ class Form:
         return tuple(messages)
 
     def _instructions(self, reads: Reads) -> str:
-        parts = [instructions(self.task, reads.text), *reads.opened, self._rules()]
-        if reads.offered:
-            parts.append(offer_as_action(reads.offered, last_line=self.reasons))
-        return "\n\n".join(parts)
-
-    def _rules(self) -> str:
         asked = self._asked()
         how = (
             f"Reply with your reasoning in a few sentences, and then {asked} alone on the last line."
             if self.reasons
             else f"Reply with {asked} alone."
         )
-        return (
+        rules = (
             f"You act in an environment, one action in each turn, in at most {counted(self.turns, 'turn')}. "
             f"Each turn you get an observation. {how}"
         )
+        parts = [instructions(self.task, reads.text), *reads.opened, rules]
+        parts += [offer_as_action(reads.offered, last_line=self.reasons)] if reads.offered else []
+        return "\n\n".join(parts)
 
     def _asked(self) -> str:
         names = [field.name for field in self.task.outputs]

@@ -79,7 +79,7 @@ class Talk:
     _said: list[Message] = field(default_factory=list)
 
     async def reply(self, said: str | None) -> str:
-        """Return what the user says to a message of the target; None asks for its first words.
+        """Return the user's reply to a message of the target; None asks for its first message.
 
         Raises:
             RolloutFailed: its model failed, or it left its role twice.
@@ -114,6 +114,6 @@ class Talk:
         return "spoke as the assistant" if _AGENT_WORDS.search(text) else None
 
     def _repeats(self) -> bool:
-        """Whether the user only says the same again and again, so that the conversation would never end."""
+        """Whether the user only repeats itself, so that the conversation would never end."""
         own = [message.content for message in self._said if message.role == "assistant"][-_REPEATS:]
         return len(own) == _REPEATS and len(set(own)) == 1

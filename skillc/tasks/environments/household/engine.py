@@ -130,12 +130,7 @@ class Household:
 
 
 def solve(household: Household, example: Mapping[str, Any]) -> list[str] | None:
-    """Return the commands with which the engine's planner wins a game; None if it finds no way.
-
-    Args:
-        household: the environment.
-        example: the game.
-    """
+    """Return the commands with which the engine's planner wins the game of an example; None if it finds none."""
     household.infos.policy_commands = True
     household.reset(example)
     commands = list(household.state["policy_commands"] or ())
@@ -149,10 +144,7 @@ def official(split: str) -> Iterator[dict[str, object]]:
     """Yield a row for each official game of a split that can be solved, in order of its path.
 
     These are the games that ALFWorld's own `AlfredTWEnv` collects: of the six kinds, without movable receptacles and
-    sliced objects.
-
-    Args:
-        split: `train`, `valid_seen` (the paper's seen rooms) or `valid_unseen` (its unseen rooms).
+    sliced objects. The splits are `train`, `valid_seen` (the paper's seen rooms) and `valid_unseen` (its unseen rooms).
     """
     data = Path(os.environ["ALFWORLD_DATA"])
     for file in sorted((data / _DATA / split).rglob("game.tw-pddl")):
