@@ -95,6 +95,7 @@ def check_servers(
     if not servers:
         return
     machine = machine or machine_here()
+    answering = [server for server in servers if running.issuperset(model.role for model in server.models)]
     for server in servers:
         yield _interpreter(f"vllm for {server.name}", server.options.python, root)
         for model in server.models:
@@ -106,7 +107,7 @@ def check_servers(
         files = files_of(server.source, root, variables, server.options.revision)
         yield _weights(server, files, variables)
         shape = shape_of(files.config, server.options.dtype) if files is not None else None
-        answers = _answers(server, running)
+        answers = server in answering
         gpus = _visible(machine.gpus, variables)
         size = files.size if files else None
         if shape is None:
@@ -116,11 +117,7 @@ def check_servers(
         else:
             yield _on_cpu(server, shape, size, machine.memory, answers, variables)
     if machine.gpus:
-        yield from _together([server for server in servers if not _answers(server, running)])
-
-
-def _answers(server: ServerPlan, running: frozenset[str]) -> bool:
-    return running.issuperset(model.role for model in server.models)
+        yield from _together([server for server in servers if server not in answering])
 
 
 def _visible(gpus: Sequence[Gpu], variables: Mapping[str, str]) -> Sequence[Gpu]:

@@ -221,7 +221,12 @@ def status_of(problem: Exception) -> int | None:
 
 def retry_after(problem: Exception, now: float) -> float | None:
     """Return the seconds that the server asks to wait, at most an hour; `now` in seconds since the epoch, for dates."""
-    headers = _headers(problem)
+    if isinstance(problem, WireFailure):
+        headers = problem.headers
+    else:
+        response = getattr(problem, "response", None)
+        found: Any = getattr(problem, "litellm_response_headers", None) or getattr(response, "headers", None)
+        headers = {str(name).lower(): str(value) for name, value in dict(found or {}).items()}
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -244,15 +249,6 @@ def _name(problem: Exception) -> str:
 
 def _code(problem: Exception) -> str:
     return problem.code if isinstance(problem, WireFailure) else str(getattr(problem, "code", None) or "")
-
-
-def _headers(problem: Exception) -> Mapping[str, str]:
-    if isinstance(problem, WireFailure):
-        return problem.headers
-    found: Any = getattr(problem, "litellm_response_headers", None) or getattr(
-        getattr(problem, "response", None), "headers", None
-    )
-    return {str(k).lower(): str(v) for k, v in dict(found).items()} if found else {}
 
 
 def outcome_of(problem: Exception) -> AttemptOutcome:

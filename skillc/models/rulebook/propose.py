@@ -234,19 +234,13 @@ def with_lookups(brief: Brief, messages: Messages, reply: dict[str, object]) -> 
 def _answered_lookups(messages: Messages, brief: Brief) -> list[tuple[str, list[str]]]:
     """Return the texts searched so far, each with the right answers of the cases with a full score that contain it."""
     found = [m[1] for text in texts(messages, "user")[1:] if (m := _FOUND.search(text))]
-    asked = [query for text in texts(messages, "assistant") if (query := _query(text)) is not None]
-    return [(query, _right_answers(body, brief)) for query, body in zip(asked, found, strict=False)]
-
-
-def _query(text: str) -> str | None:
-    value = parse_json(text)
-    lookup = value.get("lookup") if isinstance(value, Mapping) else None
-    return str(lookup.get("text", "")) if isinstance(lookup, Mapping) else None
-
-
-def _right_answers(body: str, brief: Brief) -> list[str]:
-    golds = [_GOLD.search(text) for attributes, text in elements(body, "hit") if attributes.get("score") == "1"]
-    return [find_answer(plain(gold[1]), brief.labels, ()) or "" for gold in golds if gold]
+    replies = [reply for text in texts(messages, "assistant") if isinstance(reply := parse_json(text), Mapping)]
+    asked = [str(lookup.get("text", "")) for reply in replies if isinstance(lookup := reply.get("lookup"), Mapping)]
+    answered = []
+    for query, body in zip(asked, found, strict=False):
+        golds = [_GOLD.search(text) for row, text in elements(body, "hit") if row.get("score") == "1"]
+        answered.append((query, [find_answer(plain(gold[1]), brief.labels, ()) or "" for gold in golds if gold]))
+    return answered
 
 
 def _added_rule(brief: Brief, edit: Mapping[str, object]) -> tuple[Key, tuple[str, ...]] | None:
