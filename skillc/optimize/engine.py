@@ -27,6 +27,7 @@ from skillc.tokens import count_tokens
 from skillc.tools.tool import Tool
 
 if TYPE_CHECKING:
+    from skillc.optimize.null_arm import NullArm
     from skillc.optimize.strategies.acceptance import Acceptance
     from skillc.optimize.strategies.mechanism import Mechanism
 
@@ -202,6 +203,7 @@ class SearchState:
         decided: rejections by (incumbent, candidate), reused for repeated candidates.
         whole: the last accepted skill that was written as a whole; None for the initial one.
         mechanism_state: private state of each optional mechanism, by its name.
+        null_arm: the initial skill against itself, if it was measured before the first decision.
     """
 
     initial: Document
@@ -216,6 +218,7 @@ class SearchState:
     memory: SearchMemory = field(default_factory=SearchMemory)
     counters: Counters = field(default_factory=Counters)
     mechanism_state: Mapping[str, Any] = field(default_factory=dict)
+    null_arm: NullArm | None = None
 
     def with_memory(self, **changes: Any) -> SearchState:
         """Return the state with changes of its memory."""

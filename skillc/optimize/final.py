@@ -74,9 +74,12 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
     seen = test if verdict.n else ()
     if trained.stopped not in ("interrupted", DOWN):
         await _measure_other_arms(engine, state.best, [*engine.dataset.validation, *seen])
+    null_arm = state.null_arm
     again = len(engine.dataset.validation) * engine.plan.optimize.samples
     if engine.null_arm == "last" and trained.stopped not in _CUT_OFF and engine.admits(again):
-        await measure_null_arm(engine, state.initial)
+        null_arm = await measure_null_arm(engine, state.initial)
+    if engine.null_arm is not None and null_arm is None:
+        null_arm = null_arm_of(engine, state.initial)
     arms: dict[str, Document | None] = {"none": None, "initial": state.initial, "best": state.best}
 
     def on_both(score: Callable[[Sequence[Example]], T]) -> tuple[T, T]:
@@ -96,7 +99,7 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
         parts={name: table(name) for name in goal_parts(engine.plan)},
         always_read=None if read is None else on_both(lambda split: score_arm(read, state.best, split, goal)),
         opened=None if condition is None else on_both(lambda s: opening_score(engine, state.best, s, condition)),
-        null_arm=null_arm_of(engine, state.initial) if engine.null_arm is not None else None,
+        null_arm=null_arm,
     )
 
 

@@ -67,13 +67,16 @@ class NullArm:
     gates: NullGates | None
 
 
-async def measure_null_arm(engine: Engine, skill: Document) -> None:
-    """Measure a skill a second time, as far as the budget admits, and report what that shows."""
+async def measure_null_arm(engine: Engine, skill: Document) -> NullArm | None:
+    """Measure a skill a second time, as far as the budget admits; report and return what that shows."""
     samples, examples = engine.plan.optimize.samples, engine.dataset.validation
     again = range(samples, 2 * samples)
-    if await measure_arm(engine, skill, examples, stage=NULL_ARM, what="the null arm", samples=again):
-        for note in null_notes(engine, skill):
+    whole = await measure_arm(engine, skill, examples, stage=NULL_ARM, what="the null arm", samples=again)
+    found = null_arm_of(engine, skill)
+    if whole and found is not None:
+        for note in null_notes(engine, skill, found):
             engine.observer.note(note)
+    return found
 
 
 def null_arm_of(engine: Engine, skill: Document) -> NullArm | None:
@@ -106,11 +109,8 @@ def _total(engine: Engine, skill: Document, example: Example, start: int) -> int
     return sum(engine.rollouts.score(skill, example, engine.plan.goal.name, sample) or 0 for sample in samples)
 
 
-def null_notes(engine: Engine, skill: Document) -> Iterator[str]:
-    """Yield what the null arm shows, and a warning of each gate that asks for less than the noise."""
-    found = null_arm_of(engine, skill)
-    if found is None:
-        return
+def null_notes(engine: Engine, skill: Document, found: NullArm) -> Iterator[str]:
+    """Yield what the null arm of a skill shows, and a warning of each gate that asks for less than the noise."""
     if not found.changed:
         yield f"null arm: measured again, the initial skill scores alike on all {found.examples} validation examples"
         return

@@ -143,7 +143,7 @@ def test_without_gates_there_is_a_floor_and_no_decision() -> None:
     assert found is not None
     assert found.gates is None
     assert found.margin > 0
-    assert len(list(null_notes(engine, initial))) == 1
+    assert len(list(null_notes(engine, initial, found))) == 1
 
 
 # ---- in a compile ---------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ async def begin(
     await check_requires(engine, state)
     engine.reserve.set_aside()
     if engine.null_arm == "first" and begun is None:
-        await measure_null_arm(engine, initial)
+        state = replace(state, null_arm=await measure_null_arm(engine, initial))
     return engine, state, quarantined
 
 
