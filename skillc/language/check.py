@@ -78,9 +78,7 @@ class CheckState:
 def analyse(source: Source, loader: Loader | None = None) -> CheckState:
     """Check the names and types of a program; `skillc/lint` adds the advice.
 
-    Args:
-        source: the main program.
-        loader: reads the modules that it uses; by default from its own folder, and no markdown skills.
+    By default the modules that it uses are read from its own folder, and no markdown skills.
     """
     parsed = parse(source)
     report = Reporter((*parsed.diagnostics, *_hidden_characters(source)))

@@ -288,12 +288,8 @@ def check_agent(
 ) -> None:
     """Check the settings of an agent that is a command line; of another kind of rollout nothing.
 
-    Args:
-        report: gets the errors.
-        task: the task with the agent.
-        entities: all declarations.
-        broken: the names of declarations with an error, which are not unknown.
-        dropped: the words of statements that could not be read.
+    `broken` are names of declarations with an error and `dropped` words of statements that could not be read: what
+    they may have declared is not unknown.
     """
     kind, rollout = rollout_kind(task), task.settings.get("rollout")
     if rollout is None or not is_agent(kind):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import Literal, cast
 
@@ -17,7 +17,6 @@ from skillc.language.settings import SettingReader
 from skillc.language.statements import ClassifiedBlock, Classifier, KindDeclaration
 from skillc.language.types import Broken, FileErrors
 from skillc.syntax import nodes
-from skillc.syntax.source import Span
 from skillc.text import listed
 
 _SYNONYMS = {
@@ -117,26 +116,28 @@ class Entities:
             self._endless |= {id(s.node) for s in self._open}
             names = " → ".join(f"`{s.name.text}`" for s in [*self._open, decl] if s.name)
             message = f"circular reference: {names}"
-            raise self._error("SK603", module, decl.span, message, "give one of them a value")
-        self._check_chain(module, decl)
-        self._open.append(decl)
-        try:
+            raise self._errors(module).add("SK603", decl.span, message, "give one of them a value")
+        with self._opened(module, decl):
             return self._meaning(module, decl)
-        finally:
-            self._open.pop()
 
-    def _check_chain(self, module: Module, decl: KindDeclaration) -> None:
+    @contextmanager
+    def _opened(self, module: Module, decl: KindDeclaration) -> Iterator[None]:
+        """Follow a reference, unless the chain of references is too long."""
         if id(decl.node) in self._endless:
             raise Broken
         if len(self._open) >= _CHAIN:
             self._endless |= {id(s.node) for s in self._open}
             message = f"a chain of more than {_CHAIN} references"
-            raise self._error("SK603", module, decl.span, message, "refer to the declaration that has the value")
+            raise self._errors(module).add("SK603", decl.span, message, "refer to the declaration that has the value")
+        self._open.append(decl)
+        try:
+            yield
+        finally:
+            self._open.pop()
 
     def _meaning(self, module: Module, decl: KindDeclaration) -> Entity:
         kind, node = decl.kind, decl.node
-        errors = FileErrors(self._report, module.source)
-        type_ = field_type(errors, node.type) if kind.type and node.type is not None else None
+        type_ = field_type(self._errors(module), node.type) if kind.type and node.type is not None else None
         value: Value | None = None
         base: Entity | None = None
         right = True
@@ -145,7 +146,7 @@ class Entities:
         except Broken:
             right = False
         classified = self._classified(module, kind, node.block)
-        own = SettingReader(self._report, module.source).read_all(classified.settings)
+        own = SettingReader(self._errors(module)).read_all(classified.settings)
         self.broken |= {each.name.text for each in classified.settings} - own.keys()
         settings = {**(base.settings if base else {}), **own}
         children = [*(base.children if base else ()), *self._children(module, classified)]
@@ -188,7 +189,7 @@ class Entities:
         if isinstance(node, nodes.String | nodes.Text) and kind.value:
             return self._text(module, kind, node), None
         if isinstance(node, nodes.Call) and ENV in kind.value and getattr(node.function, "name", None) == ENV.name:
-            return SettingReader(self._report, module.source).read_value(kind.word, (ENV,), node), None
+            return SettingReader(self._errors(module)).read_value(kind.word, (ENV,), node), None
         if not kind.refers or not isinstance(node, nodes.Reference | nodes.Member):
             raise self._wrong_value(module, kind, node)
         home, name = self._home(module, node)
@@ -205,13 +206,13 @@ class Entities:
             "section": 'a section is a text, `"""..."""`, or a section of another file',
             "rubric": 'a rubric is a text, `"""..."""`, or a block of criteria',
         }.get(kind.word, f"a {kind.word} is a block, or the name of a {kind.word} in this or another file")
-        return self._error("SK313", module, node.span, f"`{shown}` is not a {kind.word}", wanted)
+        return self._errors(module).add("SK313", node.span, f"`{shown}` is not a {kind.word}", wanted)
 
     def _text(self, module: Module, kind: Kind, node: nodes.String | nodes.Text) -> str:
         provider, slash, name = node.value.partition("/")
         if kind.word == "model" and not (slash and provider.strip() and name.strip()):
             hint = f'write `"provider/{node.value.strip() or "name"}"`, such as `"openai/gpt-5.5"`'
-            raise self._error("SK601", module, node.span, f'"{node.value}" has no provider', hint)
+            raise self._errors(module).add("SK601", node.span, f'"{node.value}" has no provider', hint)
         return node.value
 
     def _home(self, module: Module, node: nodes.Reference | nodes.Member) -> tuple[Module, nodes.Name]:
@@ -219,12 +220,12 @@ class Entities:
         if isinstance(node, nodes.Reference):
             return module, nodes.Name(node.span, node.name)
         if not isinstance(node.of, nodes.Reference):
-            raise self._error("SK204", module, node.span, "a reference must be `name` or `module.name`")
+            raise self._errors(module).add("SK204", node.span, "a reference must be `name` or `module.name`")
         home = module.alias(node.of.name)
         if home is None:
             name = node.of.name
             hint = alias_hint(name, module) or self._suggest(name, module.uses) or use_hint(name)
-            raise self._error("SK204", module, node.of.span, f"unknown module `{node.of.name}`", hint)
+            raise self._errors(module).add("SK204", node.of.span, f"unknown module `{node.of.name}`", hint)
         return home, node.name
 
     def _named(
@@ -238,42 +239,38 @@ class Entities:
             raise Broken
         if name.text in home.names():
             shown = module.source.slice(node.span)
-            raise self._error("SK313", module, node.span, f"`{shown}` is not a {kind.word}")
+            raise self._errors(module).add("SK313", node.span, f"`{shown}` is not a {kind.word}")
         code = "SK204" if home is module else "SK105"
         found = hint_elsewhere(name.text, module, home) if home is not module else None
         hint = found or self._suggest(name.text, known) or _options(known)
-        raise self._error(code, module, name.span, f"unknown {kind.word} `{name.text}`", hint)
+        raise self._errors(module).add(code, name.span, f"unknown {kind.word} `{name.text}`", hint)
 
     def _section_text(self, home: Module, name: nodes.Name, module: Module, node: nodes.Expression) -> str | None:
         """The text of a reused section, without its settings."""
         if home.sections is not None:
             if name.text not in home.sections:
                 near = self._suggest(name.text, home.sections) or _options(home.sections) or "the skill has no headings"
-                raise self._error("SK105", module, name.span, f"the skill has no section `{name.text}`", near)
+                raise self._errors(module).add("SK105", name.span, f"the skill has no section `{name.text}`", near)
             return home.sections[name.text]
         known = home.all_sections
         if name.text not in known:
             code = "SK204" if home is module else "SK105"
             hint = self._suggest(name.text, known) or _options(known)
-            raise self._error(code, module, name.span, f"unknown section `{name.text}`", hint)
+            raise self._errors(module).add(code, name.span, f"unknown section `{name.text}`", hint)
         found = known[name.text]
         home.reached.add(("section", name.text))
         if found in self._open:
             message = f"the section `{name.text}` refers to itself"
-            raise self._error("SK603", module, node.span, message, "give it a text")
-        self._check_chain(module, found)
-        self._open.append(found)
-        try:
+            raise self._errors(module).add("SK603", node.span, message, "give it a text")
+        with self._opened(module, found):
             value, _ = self._value(home, found)
-        finally:
-            self._open.pop()
         return value if isinstance(value, str) else None
 
     def _suggest(self, word: str, known: Iterable[str]) -> str | None:
         return spelling_hint(word, self._report.spelling_candidates(word, known))
 
-    def _error(self, code: str, module: Module, span: Span, message: str, hint: str | None = None) -> Broken:
-        return FileErrors(self._report, module.source).add(code, span, message, hint)
+    def _errors(self, module: Module) -> FileErrors:
+        return FileErrors(self._report, module.source)
 
 
 def _options(known: Collection[str]) -> str | None:

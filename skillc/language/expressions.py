@@ -131,7 +131,7 @@ class Lowering:
 
     def _lower(self, node: nodes.Expression) -> Typed:
         if isinstance(node, nodes.Quantity | nodes.Money):
-            amount = base_amount(self.scope.report, self.scope.source, node)
+            amount = base_amount(self.scope.errors, node)
             return literal(amount.value, amount.unit)
         if isinstance(node, nodes.String | nodes.Text):
             return Typed(TextConstant(node.value), TextType())

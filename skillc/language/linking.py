@@ -81,7 +81,7 @@ class Linker:
         word = _alias_for(use.file.value)
         hint = f"write `use {module.source.slice(use.file.span)} as {word}`"
         fix = Fix(Span(use.span.end, use.span.end), f" as {word}")
-        self._error("SK110", module, use.span, "a file needs an alias", hint, fix=fix)
+        self._errors(module).add("SK110", use.span, "a file needs an alias", hint, fix=fix)
         module.uses.setdefault(word, None)
 
     def _free(self, module: Module, alias: nodes.Name, use: nodes.Use) -> bool:
@@ -99,7 +99,7 @@ class Linker:
             message = f"`{STD}` is reserved for the standard library"
         else:
             return True
-        self._error("SK108", module, alias.span, message, hint, secondary=secondary)
+        self._errors(module).add("SK108", alias.span, message, hint, secondary=secondary)
         return False
 
     # ---- the file ----
@@ -130,17 +130,17 @@ class Linker:
                 if opened is not None
             )
             hint = "move the shared declarations into a third file"
-            raise self._error("SK103", module, place, f"circular use of files: {names}", hint, secondary=steps)
+            raise self._errors(module).add("SK103", place, f"circular use of files: {names}", hint, secondary=steps)
         if len(self._open) > _DEEPEST:
             message = f"`{target.label}` is at the end of a chain of {len(self._open)} files"
-            raise self._error("SK121", module, place, message, "use the file in the program itself")
+            raise self._errors(module).add("SK121", place, message, "use the file in the program itself")
 
     def _target(self, module: Module, use: nodes.Use, place: Span) -> UseTarget:
         if use.path is not None:
             return self._named(module, use.path, place)
         assert use.file is not None
         if module.key.startswith(f"{STD}.") and module.package is None and not module.path:
-            raise self._error("SK102", module, place, "the standard library can't use files")
+            raise self._errors(module).add("SK102", place, "the standard library can't use files")
         package = module.package
         what = "the program's folder" if package is None else f"the folder of the package `{package.name}`"
         try:
@@ -148,7 +148,7 @@ class Linker:
         except PathError as error:
             instead = error.instead
             fix = Fix(place, f'"{instead}"') if instead is not None and '"' not in instead else None
-            raise self._error(error.code, module, place, error.message, error.hint, fix=fix) from None
+            raise self._errors(module).add(error.code, place, error.message, error.hint, fix=fix) from None
         return _in_package(package, path) if package is not None else UseTarget(path, path, path)
 
     def _named(self, module: Module, path: tuple[nodes.Name, ...], place: Span) -> UseTarget:
@@ -169,23 +169,23 @@ class Linker:
                 known = [STD, *importable_names(self._loader.claims)]
                 fix = spelling_fix(words[0], path[0].span, known)
                 hint = self._beside(words[0], module) or spelling_hint(words[0], known) or hint
-            raise self._error(error.code, module, place, error.message, hint, fix=fix) from None
+            raise self._errors(module).add(error.code, place, error.message, hint, fix=fix) from None
         self._check_hidden(module, package, place)
         if not words[1:]:
             known = [f"{package.name}.{each}" for each in package.modules()][:8]
             hint = f"valid options: {listed(known)}" if known else None
             message = f"`{package.name}` is a package: use one of its modules"
-            raise self._error("SK113", module, place, message, hint)
+            raise self._errors(module).add("SK113", place, message, hint)
         return _in_package(package, f"{'/'.join(words[1:])}.skill")
 
     def _no_standard(self, module: Module, path: tuple[nodes.Name, ...], shown: str, place: Span) -> Broken:
         known = [f"{STD}.{each}" for each in standard_names()]
         if claimed := self._loader.claims.get(STD):
             message = f"`{STD}` is the standard library, and hides the package of {claimed[0].label}"
-            return self._error("SK115", module, place, message, "ask its maintainer to rename the package")
+            return self._errors(module).add("SK115", place, message, "ask its maintainer to rename the package")
         hint = spelling_hint(shown, known) or f"valid options: {listed(known)}"
         fix = spelling_fix(shown, place, known) if len(path) == 2 else None
-        return self._error("SK104", module, place, f"unknown module `{shown}`", hint, fix=fix)
+        return self._errors(module).add("SK104", place, f"unknown module `{shown}`", hint, fix=fix)
 
     def _beside(self, word: str, module: Module) -> str | None:
         """Hint for the name of a file without quotes."""
@@ -203,7 +203,7 @@ class Linker:
         hiding = self._loader.hidden_by(package)
         if hiding is not None:
             message = f"`{hiding}` beside the program hides the code of the package `{package.name}`"
-            raise self._error("SK119", module, place, message, "rename the file")
+            raise self._errors(module).add("SK119", place, message, "rename the file")
 
     # ---- the text ----
 
@@ -213,7 +213,7 @@ class Linker:
         suffix = posixpath.splitext(target.path)[1].lower()
         if suffix not in (".skill", ".md"):
             hint = "valid options: `.skill` for a program, `.md` for a skill"
-            raise self._error("SK107", module, place, f"`{target.path}` is neither a program nor a skill", hint)
+            raise self._errors(module).add("SK107", place, f"`{target.path}` is neither a program nor a skill", hint)
         try:
             if suffix == ".md":
                 sections = dict(self._loader.sections(target.path, target.package))
@@ -222,7 +222,7 @@ class Linker:
         except SkillcError as error:
             if use.path is not None and target.package is not None:
                 raise self._no_module(module, target, target.package, place, error) from None
-            raise self._error("SK101", module, place, error.message, error.hint) from None
+            raise self._errors(module).add("SK101", place, error.message, error.hint) from None
         return self._parsed(module, target, source, place)
 
     def _no_module(
@@ -230,11 +230,11 @@ class Linker:
     ) -> Broken:
         known = [f"{package.name}.{each}" for each in package.modules()]
         if target.label in known:
-            return self._error("SK113", module, place, error.message, error.hint)
+            return self._errors(module).add("SK113", place, error.message, error.hint)
         options = f"valid options: {listed(known[:8])}" if known else "the package contains no `.skill` files"
         hint, fix = spelling_hint(target.label, known) or options, spelling_fix(target.label, place, known)
         message = f"`{package.distribution}` has no module `{target.label}`"
-        return self._error("SK113", module, place, message, hint, fix=fix)
+        return self._errors(module).add("SK113", place, message, hint, fix=fix)
 
     def _parsed(self, module: Module, target: UseTarget, source: Source, place: Span) -> Module:
         parsed = parse(source)
@@ -242,7 +242,7 @@ class Linker:
             first = parsed.diagnostics[0]
             label = Label(source, first.primary.span, first.message)
             message, hint = f"`{target.label}` can't be used: it has errors", f"run `skillc check {source.name}`"
-            raise self._error("SK106", module, place, message, hint, secondary=(label,))
+            raise self._errors(module).add("SK106", place, message, hint, secondary=(label,))
         classifier = Classifier(self._report, source, "", ())
         kinds = classifier.classify(parsed.program.statements).kinds
         dropped = parsed.dropped | classifier.rejected
@@ -250,18 +250,8 @@ class Linker:
         self.link(found, parsed.program.statements, Label(module.source, place))
         return found
 
-    def _error(
-        self,
-        code: str,
-        module: Module,
-        span: Span,
-        message: str,
-        hint: str | None = None,
-        *,
-        secondary: tuple[Label, ...] = (),
-        fix: Fix | None = None,
-    ) -> Broken:
-        return FileErrors(self._report, module.source).add(code, span, message, hint, fix=fix, secondary=secondary)
+    def _errors(self, module: Module) -> FileErrors:
+        return FileErrors(self._report, module.source)
 
 
 def main_module(source: Source, dropped: frozenset[str]) -> Module:

@@ -30,6 +30,7 @@ from skillc.language.types import (
     Broken,
     ColumnType,
     ConditionType,
+    FileErrors,
     Typed,
     metric_quantity,
     metric_value,
@@ -171,6 +172,11 @@ class Scope:
         """The file of the expression."""
         return self.module.source
 
+    @property
+    def errors(self) -> FileErrors:
+        """Report errors in the file of the expression."""
+        return FileErrors(self.report, self.source)
+
     def text(self, span: Span) -> str:
         """The text of a span, on one line."""
         return " ".join(self.source.slice(span).split())
@@ -208,16 +214,8 @@ class Scope:
     ) -> Broken:
         """Report an unknown name, unless a statement that could not be read may declare it.
 
-        Args:
-            code: of the diagnostic.
-            what: what the name is expected to be: a metric, a function.
-            name: the unknown name.
-            span: its place.
-            known: the valid names.
-            owner: the module or function that was searched.
-            otherwise: the hint if no known name is similar.
-            instead: the hint, without a search for similar names.
-            ordered: whether to sort the known names.
+        `what` is what it is expected to be, such as a metric; `owner` the module or function that was searched. The
+        hint is `instead`, else the nearest of the `known` names, else `otherwise`, else all of them, perhaps `ordered`.
         """
         if name in self.module.dropped or name in self.facts.broken:
             return Broken()
@@ -252,7 +250,9 @@ def lower_name(low: Lowering, node: nodes.Reference) -> Typed:
     if name in STATES and scope.level is Level.RUN:
         return Typed(StateTerm(cast("SkillState", name)), ArgumentType())
     if scope.parameters is not None:
-        return _captured(low, node)
+        if name in scope.facts.columns or name in scope.metrics.names:
+            raise _not_a_parameter(scope, node.span, name, "metric" if name in scope.metrics.names else "text")
+        raise scope.unknown("SK204", "name", name, node.span, scope.parameters)
     if scope.level is Level.RUN:
         raise _in_gate(low, node)
     if name in scope.facts.columns:
@@ -274,13 +274,6 @@ def _parameter(low: Lowering, node: nodes.Reference, bound: Binding) -> Typed:
     return bound.typed
 
 
-def _captured(low: Lowering, node: nodes.Reference) -> Typed:
-    scope, name = low.scope, node.name
-    if name in scope.facts.columns or name in scope.metrics.names:
-        raise _not_a_parameter(scope, node.span, name, "metric" if name in scope.metrics.names else "text")
-    raise scope.unknown("SK204", "name", name, node.span, scope.parameters or ())
-
-
 def _not_a_parameter(scope: Scope, span: Span, name: str, type_: str) -> Broken:
     hint = f"make it a parameter: `{name}: {type_}`"
     return scope.fail("SK213", span, f"`{name}` is not a parameter of this body", hint)
@@ -291,10 +284,9 @@ def _in_gate(low: Lowering, node: nodes.Reference) -> Broken:
     if name in scope.metrics.names:
         return _bare(low, node)
     if name in scope.facts.columns:
+        message = f"`{name}` is a field of one example, and a gate compares whole runs"
         hint = "compare skills: `candidate.metric`, or group by the field: `by = field`"
-        return scope.fail(
-            "SK306", node.span, f"`{name}` is a field of one example, and a gate compares whole runs", hint
-        )
+        return scope.fail("SK306", node.span, message, hint)
     return _unknown_value(low, node)
 
 

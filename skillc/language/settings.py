@@ -33,10 +33,8 @@ _PLAIN_WORDS = {**_SWITCH, "true": True, "false": False}
 class SettingReader:
     """Read settings of one file."""
 
-    def __init__(self, report: Reporter, source: Source) -> None:
-        self._report = report
-        self._source = source
-        self._errors = FileErrors(report, source)
+    def __init__(self, errors: FileErrors) -> None:
+        self._errors = errors
 
     def read_all(self, decl: Iterable[SettingDeclaration]) -> dict[str, Setting]:
         """Read settings by name; report and leave out those with errors."""
@@ -69,12 +67,12 @@ class SettingReader:
         return self._setting(value, decl, self._block(form, node.block))
 
     def _setting(self, value: Value, decl: SettingDeclaration, block: Mapping[str, Setting]) -> Setting:
-        return Setting(value, self._source, decl.node.span, block, decl.words)
+        return Setting(value, self._errors.source, decl.node.span, block, decl.words)
 
     def _block(self, form: Form, block: nodes.Block | None) -> dict[str, Setting]:
         if block is None:
             return {}
-        classifier = Classifier(self._report, self._source, None, form.block or (), form.passes)
+        classifier = Classifier(self._errors.report, self._errors.source, None, form.block or (), form.passes)
         return self.read_all(classifier.classify(block.statements).settings)
 
     # ---- literals that are passed on ----
@@ -108,7 +106,7 @@ class SettingReader:
             quoted = f'"{node.name}"'
             fix = Fix(node.span, quoted, safe=False)
             raise self._errors.add("SK317", node.span, f"`{node.name}` is not a literal", f"write `{quoted}`", fix=fix)
-        amount = as_literal(self._report, self._source, node)
+        amount = as_literal(self._errors, node)
         if amount is None:
             message, hint = "an expression can't be passed on", "write a number, a text, a list, `on` or `off`"
             raise self._errors.add("SK317", node.span, message, hint)
@@ -140,7 +138,7 @@ class SettingReader:
         return self._ratio(name, node)
 
     def _number(self, name: str, form: Form, node: nodes.Expression) -> Amount:
-        amount = as_literal(self._report, self._source, node)
+        amount = as_literal(self._errors, node)
         assert amount is not None
         if bare(node) and form.unit:
             if not form.bare:
@@ -201,7 +199,7 @@ class SettingReader:
     def _ratio(self, name: str, node: nodes.Ratio) -> Shares:
         parts: list[Amount] = []
         for part in node.parts:
-            amount = as_literal(self._report, self._source, part)
+            amount = as_literal(self._errors, part)
             if amount is None or amount.unit not in ("", "examples"):
                 message = f"a part of `{name}` must be a number, or a number of examples"
                 raise self._errors.add("SK402", part.span, message, "write `2 : 1 : 2`")
@@ -226,7 +224,10 @@ class SettingReader:
             hint = self._word_hint(forms, node, listed) or hint
             turned = _TURNED.get(node.name) if any(form.kind == "switch" for form in forms) else None
             fix = Fix(node.span, turned) if turned else spelling_fix(node.name, node.span, listed)
-        elif isinstance(node, nodes.Binary) and (whole := hyphenated_name(self._source, node.span, listed)) is not None:
+        elif (
+            isinstance(node, nodes.Binary)
+            and (whole := hyphenated_name(self._errors.source, node.span, listed)) is not None
+        ):
             return self._errors.add("SK022", node.span, whole.message, whole.hint, fix=whole.fix)
         elif isinstance(node, nodes.Call) and isinstance(node.function, nodes.Reference):
             functions = [form.name for form in forms if form.kind == "call"]
@@ -274,7 +275,7 @@ class SettingReader:
         return near
 
     def _shown(self, node: nodes.Expression) -> str:
-        return self._source.slice(node.span)
+        return self._errors.source.slice(node.span)
 
 
 def read_setting(setting: SettingKind, text: str) -> Value | Diagnostic:
@@ -291,7 +292,7 @@ def read_setting(setting: SettingKind, text: str) -> Value | Diagnostic:
     report = Reporter(parsed.diagnostics)
     forms = tuple(replace(form, bare=form.bare or form.unit != "s") for form in setting.forms)
     classified = Classifier(report, source, None, (replace(setting, forms=forms),)).classify(parsed.program.statements)
-    values = SettingReader(report, source).read_all(classified.settings)
+    values = SettingReader(FileErrors(report, source)).read_all(classified.settings)
     if report.errors:
         return next(found for found in report.diagnostics() if found.severity is Severity.ERROR)
     return values[setting.name].value

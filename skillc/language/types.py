@@ -168,18 +168,16 @@ def metric_quantity(metric: CheckedMetric, level: Level) -> NumberType:
     return NumberType(unit, Interval.of(metric.low, metric.high), level)
 
 
-def base_amount(report: Reporter, source: Source, node: nodes.Quantity | nodes.Money) -> Amount:
+def base_amount(errors: FileErrors, node: nodes.Quantity | nodes.Money) -> Amount:
     """Convert a number literal to its base unit."""
     if isinstance(node, nodes.Money):
         return Amount(node.value, "$")
     if node.unit is None:
         return Amount(node.value)
     word = node.unit.text
-    known = UNITS.get(word)
-    if known is None:
-        report.add("SK301", source, node.unit.span, f"unknown unit `{word}`", hint=_hint(source, node, word))
-        raise Broken
-    unit, factor = known
+    if word not in UNITS:
+        raise errors.add("SK301", node.unit.span, f"unknown unit `{word}`", _hint(errors.source, node, word))
+    unit, factor = UNITS[word]
     return Amount(node.value * factor, unit)
 
 
@@ -197,15 +195,15 @@ def _hint(source: Source, node: nodes.Quantity, word: str) -> str:
     return spelling_hint(word, sorted(UNITS)) or f"valid options: {units}"
 
 
-def as_literal(report: Reporter, source: Source, node: nodes.Expression) -> Amount | None:
+def as_literal(errors: FileErrors, node: nodes.Expression) -> Amount | None:
     """Read a number literal with an optional sign; None for any other expression."""
     if isinstance(node, nodes.Unary) and node.operator in "+-":
-        inner = as_literal(report, source, node.operand)
+        inner = as_literal(errors, node.operand)
         if inner is None or node.operator == "+":
             return inner
         return Amount(-inner.value, inner.unit)
     if isinstance(node, nodes.Quantity | nodes.Money):
-        return base_amount(report, source, node)
+        return base_amount(errors, node)
     return None
 
 
