@@ -40,10 +40,6 @@ def company_of(plan: Plan, root: Path) -> Company:
 
     Another skill of the program is read as it was compiled, `skills/NAME/SKILL.md`, else as it is declared.
 
-    Args:
-        plan: the program.
-        root: its folder.
-
     Raises:
         SkillcError: a folder has no skills, a file cannot be read or is no skill, or two skills have one name.
     """

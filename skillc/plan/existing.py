@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ABOUT_CHARACTERS, SKILL_FILE
-from skillc.diagnostics.suggest import suggest
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.document.folder import read_skill
 from skillc.document.markdown import lines_of, prose
 from skillc.document.skill import Section, document_of, section_title, title_of
@@ -160,29 +160,25 @@ def _named(title: str, sections: Sequence[Section]) -> str:
         if wanted in (section.name.casefold(), section_title(section).casefold()):
             return section.name
     titles = [section_title(section) or section.name for section in sections]
-    near = suggest(title, titles)
-    raise SkillcError(
-        f"the skill has no section `{title}`",
-        hint=f"did you mean `{near}`?" if near else f"sections: {listed(titles) or 'none'}",
-    )
+    hint = spelling_hint(title, titles) or f"sections: {listed(titles) or 'none'}"
+    raise SkillcError(f"the skill has no section `{title}`", hint=hint)
 
 
 def _section(section: Section, frozen: bool) -> ExistingSection:
-    text, why = section.text, _no_rules(section)
+    why = "named by --freeze" if frozen else _no_rules(section)
     # An open fence ends with the file; in a program it would include the following sections.
-    text = close_fence(text)
-    shown = section_title(section) or "the text above the first `## ` heading"
-    if frozen or why:
-        why = "named by --freeze" if frozen else why or ""
-        return ExistingSection(
-            section.name, "frozen", text, section.title, None, shown, why, section.file, section.about
-        )
+    text = close_fence(section.text)
     made = Section(section.name, "trainable", text)
-    count = len(made.rules)
-    limit = max(WHOLE_TEXT, -(-2 * made.tokens // _STEP) * _STEP)
-    why = counted(count, "rule")
     return ExistingSection(
-        section.name, "trainable", text, section.title, limit, shown, why, section.file, section.about
+        name=section.name,
+        mode="frozen" if why else "trainable",
+        text=text,
+        title=section.title,
+        limit=None if why else max(WHOLE_TEXT, -(-2 * made.tokens // _STEP) * _STEP),
+        shown=section_title(section) or "the text above the first `## ` heading",
+        why=why or counted(len(made.rules), "rule"),
+        file=section.file,
+        about=section.about,
     )
 
 

@@ -174,10 +174,12 @@ def initial_document(plan: Plan) -> Document:
     """
     skill, task = plan.skill, plan.task
     shown = skill.present is not None
-    texts = {s.name: "" if is_script(s.file) else s.text for s in sections_of(plan)}
-    if shown:
-        texts = {name: without_task_text(text, task) for name, text in texts.items()}
-    parts = ((s.name, s.mode, texts[s.name], s.limit) for s in sections_of(plan))
+
+    def text_of(section: SectionPlan) -> str:
+        text = "" if is_script(section.file) else section.text
+        return without_task_text(text, task) if shown else text
+
+    parts = ((section.name, section.mode, text_of(section), section.limit) for section in sections_of(plan))
     text = task_text(task) if shown else ""
     document = document_of(skill.artifact, skill.about, parts, task=text, lead=lead_text(skill, task))
     plans = {section.name: section for section in skill.sections}

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
-from skillc.diagnostics.suggest import suggest
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.errors import SkillcError
 from skillc.language.checked import (
     Entity,
@@ -151,11 +151,9 @@ def override_models(plan: Plan, changes: Mapping[str, str]) -> Plan:
     models = dict(plan.models)
     for role, name in changes.items():
         if role not in models:
-            near = suggest(role, models)
-            hint = f"did you mean `{near}`?" if near else f"valid roles: {listed(models)}"
+            hint = spelling_hint(role, models) or f"valid roles: {listed(models)}"
             raise SkillcError(f"the program has no model `{role}`", hint=hint)
-        provider, slash, rest = name.partition("/")
-        if not (provider and slash and rest):
+        if not _names_provider(name):
             raise SkillcError(f"`{name}` names no provider", hint=f"write `--model {role}=openai/{name.strip('/')}`")
         models[role] = _replaced(models[role], name)
     return plan.model_copy(update={"models": models})
@@ -179,14 +177,18 @@ def resolve_model_names(plan: Plan, environ: Mapping[str, str]) -> Plan:
         if model.model_env is None or not environ.get(model.model_env):
             continue
         name = environ[model.model_env].strip()
-        provider, slash, rest = name.partition("/")
-        if not (provider and slash and rest):
+        if not _names_provider(name):
             raise SkillcError(
                 f"model `{role}` takes its name from `{model.model_env}`, which names no provider",
                 hint=f"export {model.model_env}=openai/gpt-5.5-mini",
             )
         models[role] = model.model_copy(update={"model": name, "model_env": None})
     return plan.model_copy(update={"models": models})
+
+
+def _names_provider(model: str) -> bool:
+    provider, _, name = model.partition("/")
+    return bool(provider and name)
 
 
 def require_names(plan: Plan) -> None:
