@@ -159,10 +159,9 @@ class SplitEvidence:
 
     def _sums(self, state: SkillState, metric: str, condition: Term) -> tuple[tuple[int, int], tuple[int, int]]:
         """The least and the greatest sum of a metric where a condition holds, and where it does not."""
-        column, positive = self.column(state, metric), self.positives(condition)
-        inside = (int((each * positive).sum()) for each in (column.low, column.high))
-        outside = (int((each * (1 - positive)).sum()) for each in (column.low, column.high))
-        return (next(inside), next(inside)), (next(outside), next(outside))
+        column, inside = self.column(state, metric), self.positives(condition)
+        low, high = int((column.low * inside).sum()), int((column.high * inside).sum())
+        return (low, high), (int(column.low.sum()) - low, int(column.high.sum()) - high)
 
     # ---- means ----
 

@@ -37,6 +37,11 @@ def place_of(dataset: Dataset, example: Example) -> str:
     return location_text(*known) if known is not None else f"`{example.id}`"
 
 
+def _members(facts: DataFacts) -> Iterator[_Member]:
+    """All examples, by side."""
+    return ((side, example) for side in SIDES for example in getattr(facts.dataset, side))
+
+
 def _source(facts: DataFacts) -> Label:
     """The setting that names the data."""
     return facts.at("data", None, "source" if facts.plan.data.source is not None else "train")
@@ -67,9 +72,8 @@ def near_duplicates(facts: DataFacts) -> Iterator[Diagnostic]:
     Equal inputs are left out: `dataset.load` keeps them on one side and reports different answers.
     """
     alike: dict[str, list[_Member]] = defaultdict(list)
-    for side in SIDES:
-        for example in getattr(facts.dataset, side):
-            alike[normalise_inputs(example.inputs)].append((side, example))
+    for member in _members(facts):
+        alike[normalise_inputs(member[1].inputs)].append(member)
     several = [members for members in alike.values() if len(members) > 1 and _differ(members)]
     yield from _on_two_sides(facts, several)
     yield from _with_two_answers(facts, several)
@@ -154,7 +158,7 @@ def labels(facts: DataFacts) -> Iterator[Diagnostic]:
     for output in facts.plan.task.outputs:
         if output.type.kind != "labels":
             continue
-        if any(output.name not in example.gold for side in SIDES for example in getattr(facts.dataset, side)):
+        if any(output.name not in example.gold for _, example in _members(facts)):
             continue
         seen = {side: _counts(getattr(facts.dataset, side), output) for side in SIDES}
         every = sum(seen.values(), Counter[str]())
@@ -185,8 +189,7 @@ def _counts(examples: tuple[Example, ...], output: FieldPlan) -> Counter[str]:
 @rule(DataFacts)
 def empty_columns(facts: DataFacts) -> Iterator[Diagnostic]:
     """Inputs and fields that are empty in most rows."""
-    dataset = facts.dataset
-    examples = (*dataset.train, *dataset.validation, *dataset.test)
+    examples = [example for _, example in _members(facts)]
     for kind, fields in (("input", facts.plan.task.inputs), ("field", facts.plan.data.fields)):
         for field in fields:
             empty = sum(_empty((e.inputs if kind == "input" else e.fields).get(field.name)) for e in examples)
@@ -199,7 +202,7 @@ def empty_columns(facts: DataFacts) -> Iterator[Diagnostic]:
 
 
 def _empty(value: JsonValue) -> bool:
-    return value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip())
+    return value in (None, [], {}) or (isinstance(value, str) and not value.strip())
 
 
 # ---- quotes ---------------------------------------------------------------------------------------
@@ -222,7 +225,7 @@ def quotes(facts: DataFacts) -> Iterator[Diagnostic]:
     texts += [(name, text, facts.at("skill", skill.name)) for name, text in facts.compiled.items()]
     parts = [[words(part) for part in _PART.split(text)] for _, text, _ in texts]
     found = _occurrences(facts, {run for each in parts for part in each for run in _runs(part)})
-    every = sum(len(getattr(facts.dataset, side)) for side in SIDES)
+    every = sum(1 for _ in _members(facts))
     common = {run for run, members in found.items() if _is_wording(members, every)}
     for (name, _, at), each in zip(texts, parts, strict=True):
         quoted: dict[str, tuple[Words, _Member]] = {}
@@ -273,17 +276,16 @@ def _occurrences(facts: DataFacts, wanted: set[Words]) -> _Occurrences:
     """The examples that contain each run."""
     found: dict[Words, list[_Member]] = defaultdict(list)
     first = {run[0] for run in wanted}
-    for side in SIDES if wanted else ():
-        for example in getattr(facts.dataset, side):
-            here = {
-                run
-                for text in example_words(example, facts.plan.task)
-                if not first.isdisjoint(text)
-                for i in range(len(text) - RUN + 1)
-                if text[i] in first and (run := text[i : i + RUN]) in wanted
-            }
-            for run in here:
-                found[run].append((side, example))
+    for side, example in _members(facts) if wanted else ():
+        here = {
+            run
+            for text in example_words(example, facts.plan.task)
+            if not first.isdisjoint(text)
+            for i in range(len(text) - RUN + 1)
+            if text[i] in first and (run := text[i : i + RUN]) in wanted
+        }
+        for run in here:
+            found[run].append((side, example))
     return found
 
 
