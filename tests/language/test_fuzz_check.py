@@ -61,10 +61,10 @@ def test_a_layout_is_told_the_same(data: st.DataObject) -> None:
 
 def test_the_parser_takes_steps_by_the_length_of_a_text() -> None:
     def steps(times: int) -> int:
-        from skillc.syntax import recovery
+        from skillc.syntax import mistakes
 
         count = 0
-        lexed = recovery.tokenize
+        lexed = mistakes.tokenize
 
         def counted(text, **options):
             nonlocal count
@@ -72,12 +72,12 @@ def test_the_parser_takes_steps_by_the_length_of_a_text() -> None:
             count += len(found.found)
             return found
 
-        recovery.tokenize = counted
+        mistakes.tokenize = counted
         text = "metric a = (1 + 2) * exact_match(team) # note\nbudget { cost = ; a = @ }\n"
         try:
             parse(Source("a.skill", text * times))
         finally:
-            recovery.tokenize = lexed
+            mistakes.tokenize = lexed
         return count
 
     assert steps(40) <= 3 * steps(20)
