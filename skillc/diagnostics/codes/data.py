@@ -194,7 +194,7 @@ _DECLARED = (
         "script and tests that do not belong together",
         "A trainable section whose `file` is below `scripts/` is code. Each version of it must pass its `tests` before "
         "a rollout uses it, so a script without tests cannot be trained; keep it in the folder that `files` names. "
-        "Sections of text have no tests, and their gates decide alone.",
+        "Sections of text have no tests: only gates decide on them.",
         _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py" }}'),
         _with_script(f'{_SCRIPT} {{ file = "scripts/lookup.py"; tests = "tests/test_lookup.py" }}'),
         files=_LOOKUP_TESTS,
@@ -265,7 +265,7 @@ _UNUSED = (
     Code(
         416,
         "unused rubric",
-        "A rubric is the standard of a judge, and no metric names this one.",
+        "A judge scores by a rubric, and no metric uses this one.",
         program(_RUBRIC),
         program(),
     ),
@@ -377,8 +377,8 @@ _FOUND_IN_EXAMPLES = (
         432,
         "text that quotes training examples",
         "Five or more consecutive words of a section, or of the compiled skill beside the program, occur in inputs or "
-        "answers of the training split. Memorized examples do not help with new inputs. Declared labels, and words "
-        "that more than two inputs share, do not count.",
+        "answers of the training split. Memorized examples do not help with new inputs. Declared labels are ignored, "
+        "and so are words that more than two inputs share.",
         _role("Who says I was charged twice today means billing."),
         _role("A double charge is for billing."),
         files=_files(train=(("I was charged twice today", "billing"), *_TRAIN[1:])),
@@ -441,8 +441,8 @@ _FOUND_IN_EXAMPLES = (
         "condition that nothing decides",
         "`precision` and `recall` compare where a skill is opened with where it should be. If the condition holds for "
         "all examples of a split, opening the skill everywhere has a precision of 100 %; if it holds for none, there "
-        "is nothing to recall. Neither says anything about a description, so a compile stops here. Add near misses: "
-        "examples that look like those of the skill and belong to another one, or examples of the skill.",
+        "is nothing to recall. Neither measures the description, so it is an error. Add near misses (examples that "
+        "resemble those of the skill but belong to another one), or examples of the skill.",
         _triggered("parcel"),
         _triggered("invoice"),
     ),

@@ -229,7 +229,7 @@ _PLAN = (
         "unaffected: it compares two skills once, on held-out examples. A gate on `confidence(...)`, or a larger "
         "validation split, reduces false accepts.",
         program(_SMALL),
-        program(_SMALL).replace(_BETTER, f"{_BETTER}  # skillc: ignore[SK557] the final test tells"),
+        program(_SMALL).replace(_BETTER, f"{_BETTER}  # skillc: ignore[SK557] the final test decides"),
     ),
     _planned(
         559,
@@ -242,8 +242,8 @@ _PLAN = (
     _planned(
         560,
         "skill that this compile does not train",
-        "A note: a compile trains one skill of a program, the first with a trainable part. The others are offered, or "
-        "read beside it, as they are: so a gain is due to one skill. `--set skill.train=NAME` trains another.",
+        "A note: a compile trains one skill of a program, the first with a trainable part. The target reads or opens "
+        "the others unchanged, so that a gain is due to one skill. `--set skill.train=NAME` trains another.",
         program(_SECOND),
         program(_SECOND.replace("trainable section rhymes", 'frozen section rhymes = "Rhyme."')),
     ),

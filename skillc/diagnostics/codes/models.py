@@ -62,16 +62,16 @@ CODES: tuple[Code, ...] = (
     Code(
         606,
         "judge of the target's family",
-        "Models prefer answers like their own, so a judge of the target's family is lenient with it, and with what "
-        "makes an answer look like its own. `skillc judge check` measures that. Ask a model of another maker, or a "
-        "panel.",
+        "Models prefer answers that resemble their own, so a judge of the target's family scores the target too high, "
+        "and rewards edits that only change the style of its answers. `skillc judge check` measures this bias. Use a "
+        "model of another maker, or a panel of judges.",
         _judged_by('"openai/gpt-5.5"'),
         _judged_by('"anthropic/claude-opus-5"'),
     ),
     Code(
         607,
         "the optimizer as a judge",
-        "A note: a model that proposes the rules and judges their effect may reward its own style. Ask another model.",
+        "A note: a model that proposes the rules and judges their effect may reward its own style. Use another judge.",
         _judged_by('"anthropic/claude-opus-5"', optimizer='"anthropic/claude-opus-5"'),
         _judged_by('"google/gemini-3-pro"', optimizer='"anthropic/claude-opus-5"'),
     ),
@@ -79,21 +79,21 @@ CODES: tuple[Code, ...] = (
         634,
         "invalid setting of an agent",
         "The words of `command(...)` are split like those of a POSIX shell, but run without a shell. Placeholders are "
-        "filled at each rollout, each within one word: `{prompt}` (else it is on standard input), `{workspace}`, "
-        "`{home}`, `{skill}` (the path of SKILL.md), `{report}`, `{model}`, `{base_url}` and `{here}`. `prompt` has "
-        "`{question}` and the inputs of the task, `files` the inputs, the fields and `{id}`; it is a path below the "
-        "program's folder that begins with a folder. `hosts` are addresses with a port. Double literal braces: "
-        "`{{name}}`.",
+        "filled at each rollout, each within one word: `{prompt}` (without it, the prompt is on standard input), "
+        "`{workspace}`, `{home}`, `{skill}` (the path of SKILL.md), `{report}`, `{model}`, `{base_url}` and `{here}`. "
+        "The placeholders of `prompt` are `{question}` and the inputs of the task; those of `files` are the inputs, "
+        "the fields and `{id}`. `files` is a path below the program's folder that begins with a folder. `hosts` are "
+        "addresses with a port. Double literal braces: `{{name}}`.",
         _by_agent('command("my-agent {promt}")'),
         _by_agent('command("my-agent {prompt}")'),
     ),
     Code(
         635,
         "cap without a maximum of a rollout",
-        "An agent calls its model itself, so that skillc can't stop it in the middle. A cap on tokens or cost holds "
-        "because each rollout reserves the most that it may use before it starts. Declare it: `tokens`, or `cost` "
-        "where only the cost is capped. What the agent reports afterwards is charged instead, and the rest is free "
-        "again; an agent that reports nothing is charged the maximum.",
+        "An agent calls its model itself, so skillc can't stop it in the middle. A cap on tokens or cost holds because "
+        "each rollout reserves the most that it may use before it starts. Declare that maximum: `tokens`, or `cost` "
+        "if only the cost is capped. After the rollout the amount that the agent reports is charged, and the rest of "
+        "the reservation is released; an agent that reports nothing is charged the maximum.",
         _by_agent("codex").replace("epochs = 4", "epochs = 4; tokens = 1M"),
         _by_agent("codex { tokens = 50_000 tokens }").replace("epochs = 4", "epochs = 4; tokens = 1M"),
     ),
@@ -147,10 +147,10 @@ CODES: tuple[Code, ...] = (
         625,
         "model that cannot be given tools",
         "With `tool_calls = native` the tools of an agent are sent to the provider, and the model's calls come back in "
-        "its API. A command gets a text alone, and vLLM reads calls only with the parser of the model "
+        "its API. A command only receives a text, and vLLM recognizes calls only with the parser of the model "
         "(`--enable-auto-tool-choice`, `--tool-call-parser`). With `tool_calls = text`, the default, every model can "
-        "play an agent. What only a provider knows, such as a model without tool calls, is its own error at the first "
-        "call.",
+        "act as an agent. If a provider's model does not support tool calls, the first call fails with the provider's "
+        "error.",
         _by_native_agent('"exec/tool" { exec = "tool {prompt}" }'),
         _by_native_agent('"openai/gpt-5.5"'),
         files={"library.py": FIND},

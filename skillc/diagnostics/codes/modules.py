@@ -8,7 +8,7 @@ _GATES = program(use="use std.gates", gate="gates.strict(correct)")
 _USE = 'use "./lab.skill" as lab'
 _ADOPT = "gate most(m: metric) = candidate.m >= incumbent.m"
 _LAB = program(use=_USE, gate="lab.most(correct)")
-_UNSHOWN = " It takes an installed package, so no program shows it."
+_UNSHOWN = " No example can show it, because it needs an installed package."
 
 CODES: tuple[Code, ...] = (
     Code(
@@ -164,6 +164,6 @@ CODES: tuple[Code, ...] = (
     Code(
         121,
         "import chain too long",
-        "Each file imports the next. Import the last one directly. It takes over fifty files, so no program shows it.",
+        "Each file imports the next. Import the last one directly. It takes over fifty files, so there is no example.",
     ),
 )

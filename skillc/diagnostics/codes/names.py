@@ -168,7 +168,7 @@ CODES: tuple[Code, ...] = (
     Code(
         220,
         "name of a built-in function",
-        "Built-in functions have the same meaning in every program and can not be redefined.",
+        "Built-in functions have the same meaning in every program and cannot be redefined.",
         program("gate worst(m: metric) = candidate.m > 0.5", gate="worst(correct)"),
         program("gate lowest(m: metric) = candidate.m > 0.5", gate="lowest(correct)"),
     ),
@@ -182,10 +182,10 @@ CODES: tuple[Code, ...] = (
     Code(
         223,
         "tool that an agent cannot use",
-        "An agent knows of a tool what its function states: name, docstring, the types of the parameters, and the "
-        "text of each in the section `Args:`. A function without them is a guess for every model. `check` reads the "
-        "source text of functions in the program's folder and runs none of it; what only a run can see, such as a type "
-        "without a JSON schema, is refused before the first call.",
+        "All that an agent knows of a tool is in its function: name, docstring, the types of the parameters, and the "
+        "text of each in the section `Args:`. If they are missing, a model has to guess. `check` reads the source text "
+        "of functions in the program's folder and runs none of it. What only a run can detect, such as a type without "
+        "a JSON schema, is an error before the first call.",
         _with_tools('python("library:find")'),
         _with_tools('python("library:find")'),
         files={"library.py": "def find(title):\n    return title\n"},
@@ -194,8 +194,8 @@ CODES: tuple[Code, ...] = (
     Code(
         224,
         "two tools of one name",
-        "An agent calls a tool by its name, and the name of a function's tool is that of the function. Rename one of "
-        "two functions with the same name. The tools of MCP servers are compared when a run starts.",
+        "An agent calls a tool by its name, which is the name of the function. Rename one of the two functions. "
+        "The tools of MCP servers are compared when a run starts.",
         _with_tools('python("library:find"), python("archive:find")'),
         _with_tools('python("library:find"), python("archive:find_old")'),
         files={"library.py": FIND, "archive.py": f"{FIND}\n\n{FIND.replace('find', 'find_old')}"},

@@ -254,7 +254,7 @@ _SUPPRESSIONS = (
         40,
         "unreadable file",
         "The file does not exist, can't be opened, or is not UTF-8 text. The other files of the command are checked, "
-        "and the exit status is 2. No text of a program can show it.",
+        "and the exit status is 2. No program text causes it, so there is no example.",
     ),
     Code(
         41,

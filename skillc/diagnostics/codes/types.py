@@ -148,7 +148,8 @@ CODES: tuple[Code, ...] = (
         319,
         "condition that depends on the rollout",
         "`precision(metric, condition)` and `recall(metric, condition)` compare what a rollout does with what it "
-        "should do. The latter is a property of the example: a field of the data or an input, not an answer.",
+        "should do. What it should do is a property of the example, so the condition reads a field of the data or an "
+        "input, not an answer.",
         program(gate='precision(contains(answer), answer == "Lima") >= 90%'),
         program(gate='precision(contains(answer), topic == "places") >= 90%'),
     ),
