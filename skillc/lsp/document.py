@@ -21,7 +21,7 @@ _KINDS: Mapping[str, types.SymbolKind] = {
     "data": _KIND.Array,
     "use": _KIND.Module,
     **dict.fromkeys(("input", "output", "field"), _KIND.Field),
-    **dict.fromkeys(("section", "rubric"), _KIND.String),
+    **dict.fromkeys(("section", "rubric", "criterion"), _KIND.String),
     **dict.fromkeys(("metric", "goal"), _KIND.Number),
     **dict.fromkeys(("optimize", "budget"), _KIND.Struct),
     **dict.fromkeys(("gate", "require"), _KIND.Boolean),
@@ -159,7 +159,8 @@ _OF_KIND: Mapping[str, tuple[str, int]] = {
     "label": ("enumMember", 0),
     **dict.fromkeys(("input", "output", "field"), ("property", 0)),
     **dict.fromkeys(("heading", "skill", "section"), ("class", 0)),
-    **dict.fromkeys(("model", "rubric", "optimize", "budget", "metric", "goal", "gate", "require"), ("variable", 0)),
+    **dict.fromkeys(("model", "rubric", "criterion", "optimize", "budget"), ("variable", 0)),
+    **dict.fromkeys(("metric", "goal", "gate", "require"), ("variable", 0)),
 }
 
 

@@ -49,6 +49,13 @@ def test_no_feature_fails(text, data):
         hover.hover(analysis, link.symbol)
 
 
+def test_the_criteria_of_a_rubric_are_in_the_outline_and_highlighted():
+    project, analysis = opened('language 1\nrubric good {\n  criterion kind = "Is it kind?"\n}\n')
+    (rubric,) = document.document_symbols(project, analysis)
+    assert (rubric.name, [each.name for each in rubric.children]) == ("good", ["kind"])
+    assert len(document.semantic_tokens(project, analysis).data) // 5 == 7
+
+
 @quick(30)
 @given(sound_programs(), st.data())
 def test_a_rename_leaves_a_sound_program_sound(text, data):
