@@ -73,8 +73,12 @@ class ArtifactPaths:
     @property
     def candidate(self) -> ArtifactPaths:
         """Paths of a skill that was not delivered, outside `base`, which agents load."""
+        return self.beside_base(CANDIDATE_SUFFIX)
+
+    def beside_base(self, suffix: str) -> ArtifactPaths:
+        """Return the paths of the skill in a folder beside `base`, whose name has a suffix."""
         whole = self.base.resolve() if self.base.name in ("", "..") else self.base
-        return ArtifactPaths(whole.with_name(f"{whole.name}{CANDIDATE_SUFFIX}"), self.name)
+        return ArtifactPaths(whole.with_name(f"{whole.name}{suffix}"), self.name)
 
     @property
     def folder(self) -> Path:

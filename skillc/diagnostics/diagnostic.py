@@ -58,6 +58,11 @@ class Diagnostic:
     hint: str | None = None
     fix: Fix | None = None
 
+    @property
+    def text(self) -> str:
+        """The message, and on a new line the hint."""
+        return self.message if self.hint is None else f"{self.message}\n{self.hint}"
+
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:

@@ -98,11 +98,12 @@ def apply_fixes(source: Source, fixes: Iterable[Fix]) -> Source:
     """Return a text after fixes that do not overlap, with its own line endings."""
     text = source.text
     for each in sorted(set(fixes), key=lambda fix: fix.span, reverse=True):
-        text = text[: each.span.start] + _with_line_ends_of(source, each.text) + text[each.span.end :]
+        text = text[: each.span.start] + with_line_ends_of(source, each.text) + text[each.span.end :]
     return Source(source.name, text)
 
 
-def _with_line_ends_of(source: Source, text: str) -> str:
+def with_line_ends_of(source: Source, text: str) -> str:
+    """Return a text with the line ends of a source."""
     return text.replace("\n", "\r\n") if "\r\n" in source.text else text
 
 
@@ -122,7 +123,7 @@ def _inserted(fixes: Iterable[Fix], source: Source) -> list[Span]:
     """Return the spans of the new texts in the fixed text."""
     spans, shift = [], 0
     for each in fixes:
-        start, length = each.span.start + shift, len(_with_line_ends_of(source, each.text))
+        start, length = each.span.start + shift, len(with_line_ends_of(source, each.text))
         spans.append(Span(start, start + length))
         shift += length - (each.span.end - each.span.start)
     return spans

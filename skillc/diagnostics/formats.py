@@ -185,11 +185,10 @@ def annotation(diagnostic: Diagnostic) -> str:
         places |= {"endLine": str(end_line)}
     code = CODES.get(diagnostic.code)
     places["title"] = f"{diagnostic.code} {code.title}" if code is not None else diagnostic.code
-    message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
     properties = ",".join(
         f"{name}={_data(value).replace(':', '%3A').replace(',', '%2C')}" for name, value in places.items()
     )
-    return f"::{_GITHUB_LEVELS[diagnostic.severity]} {properties}::{_data(message)}"
+    return f"::{_GITHUB_LEVELS[diagnostic.severity]} {properties}::{_data(diagnostic.text)}"
 
 
 def _data(text: str) -> str:

@@ -130,7 +130,7 @@ def _read(program: nodes.Program, problems: list[Diagnostic]) -> Iterator[_Suppr
 def _covered(program: nodes.Program, comment: Span) -> Span:
     """Return the line that a comment ends, or the statement below it."""
     text = program.source.text
-    begin = text.rfind("\n", 0, comment.start) + 1
+    begin = program.source.line_start(comment.start)
     if text[begin : comment.start].strip():
         return Span(begin, comment.end)
     below, ends = comment.end, {each.span.start: each.span.end for each in program.comments}
@@ -197,7 +197,7 @@ def _unused(
 def _removal(each: _Suppression) -> Fix:
     """Remove a comment, with its line if nothing else is on it."""
     text = each.source.text
-    begin = text.rfind("\n", 0, each.comment.start) + 1
+    begin = each.source.line_start(each.comment.start)
     before = text[begin : each.comment.start]
     if before.strip():
         return Fix(Span(begin + len(before.rstrip()), each.comment.end), "")

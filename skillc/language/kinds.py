@@ -370,6 +370,9 @@ PARAMETERS: Mapping[str, str] = {
     "skill": "a skill of the program",
 }
 """Types of parameters, but for quantities."""
+DATA_FILES = ("source", "train", "validation", "test")
+"""The settings of `data` that name a file."""
+
 STATES: Mapping[str, str] = {
     "candidate": "the skill that the gate decides on",
     "incumbent": "the skill that the candidate was made from and would replace",

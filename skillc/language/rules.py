@@ -22,6 +22,7 @@ from skillc.language.checked import (
     is_trained,
     text_of,
 )
+from skillc.language.kinds import DATA_FILES
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.rollouts import ONE_TURN, SEES_IMAGES, WITHOUT_OPENING, agent_block, rollout_kind
@@ -109,7 +110,7 @@ def check_required(report: Reporter, entity: Entity, lost: Collection[str], *, b
             add_error(
                 report, "SK408", entity, f"`{entity.name}` has no trainable part", "add `trainable section rules`"
             )
-    elif entity.kind == "data" and not any(name in lost for name in _FILES):
+    elif entity.kind == "data" and not any(name in lost for name in DATA_FILES):
         _check_files(report, entity)
     elif (
         entity.kind == "budget"
@@ -259,12 +260,9 @@ def check_rollout(report: Reporter, task: Entity, module: Module, fields: Mappin
 # ---- data and budget ------------------------------------------------------------------------------
 
 
-_FILES = ("source", "train", "validation", "test")
-
-
 def _check_files(report: Reporter, data: Entity) -> None:
     """Check that the data has one source to split, or a file for each side."""
-    given = [name for name in _FILES if name in data.settings]
+    given = [name for name in DATA_FILES if name in data.settings]
     if not given:
         add_error(report, "SK401", data, "the data has no file", 'add `source = "examples.jsonl"`')
     elif "source" not in given:
@@ -276,7 +274,7 @@ def _check_files(report: Reporter, data: Entity) -> None:
 
 def check_data(report: Reporter, data: Entity, fields: Mapping[str, Entity | None]) -> None:
     """Check that files, split and group agree; a field that is None is broken."""
-    given = [name for name in _FILES if name in data.settings]
+    given = [name for name in DATA_FILES if name in data.settings]
     if "source" in given and len(given) > 1:
         hint = "keep `source`, or the files `train`, `validation`, `test`"
         add_error(report, "SK401", data.settings[given[1]], f"`{given[1]}` can't be combined with `source`", hint)

@@ -6,7 +6,6 @@ nothing.
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +16,9 @@ from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
 from skillc.gates import units
 from skillc.language.forms import SettingKind
+from skillc.language.kinds import DATA_FILES
 from skillc.language.links import Symbol
-from skillc.lsp.workspace import Analysis, Stamp
+from skillc.lsp.workspace import Analysis, stamp_of
 from skillc.plan.models import OPTIMIZER, TARGET
 from skillc.text import counted, listed
 
@@ -32,7 +32,6 @@ DATA_LIMIT = 50_000_000
 TABLE_HEADING = "estimated cost of a compile:"
 
 _KEPT = 16
-_FILES = ("source", "train", "validation", "test")
 _MEASURING = (
     *("baseline", "second measurement", "reference", "rollout", "screen", "gate", "slow update", "tidy", "search"),
     *("final test", "no skill", "always read", "null arm"),
@@ -67,8 +66,7 @@ def _estimate(analysis: Analysis) -> Costs | None:
     path = Path(analysis.source.name)
     if analysis.checked.failed or analysis.checked.library or not path.is_absolute():
         return None
-    sizes = (stamp[1] for stamp in _data_stamps(analysis) if stamp is not None)
-    if sum(size for size in sizes if isinstance(size, int)) > DATA_LIMIT:
+    if sum(stamp[1] for stamp in _data_stamps(analysis) if stamp is not None) > DATA_LIMIT:
         return None
     try:
         planned = plan_file(path, checked=analysis.checked, complete=False, every_model=False)
@@ -77,19 +75,11 @@ def _estimate(analysis: Analysis) -> Costs | None:
         return None
 
 
-def _data_stamps(analysis: Analysis) -> tuple[Stamp, ...]:
+def _data_stamps(analysis: Analysis) -> tuple[tuple[int, int, int] | None, ...]:
     root = Path(analysis.source.name).parent
-    found: list[Stamp] = []
-    for entity in analysis.checked.entities:
-        for name in _FILES if entity.kind == "data" else ():
-            setting = entity.settings.get(name)
-            if setting is not None and isinstance(setting.value, str):
-                try:
-                    state = os.stat(root / setting.value)  # noqa: PTH116 -- the path may be anything
-                    found.append((state.st_mtime_ns, state.st_size))
-                except (OSError, ValueError):
-                    found.append(None)
-    return tuple(found)
+    data = [entity.settings for entity in analysis.checked.entities if entity.kind == "data"]
+    values = [settings[name].value for settings in data for name in DATA_FILES if name in settings]
+    return tuple(stamp_of(root / value) for value in values if isinstance(value, str))
 
 
 # ---- shares of symbols ----------------------------------------------------------------------------

@@ -84,7 +84,6 @@ class Findings:
 def as_lsp(project: Project, diagnostic: Diagnostic) -> types.Diagnostic:
     """Convert a finding; its hint follows the message on a new line."""
     primary = diagnostic.primary
-    message = diagnostic.message if diagnostic.hint is None else f"{diagnostic.message}\n{diagnostic.hint}"
     related = [
         types.DiagnosticRelatedInformation(
             project.location(label.source, label.span),
@@ -95,7 +94,7 @@ def as_lsp(project: Project, diagnostic: Diagnostic) -> types.Diagnostic:
     ]
     return types.Diagnostic(
         range=project.positions(primary.source).range(visible(primary.source, primary.span)),
-        message=message,
+        message=diagnostic.text,
         severity=_SEVERITIES[diagnostic.severity],
         code=diagnostic.code,
         source=SOURCE,
@@ -229,8 +228,7 @@ def suppression(analysis: Analysis, diagnostic: Diagnostic) -> Fix | None:
 
 
 def _edit(project: Project, source: Source, fix: Fix) -> types.WorkspaceEdit:
-    text = fix.text.replace("\n", "\r\n") if "\r\n" in source.text else fix.text
-    edit = types.TextEdit(project.positions(source).range(fix.span), text)
+    edit = types.TextEdit(project.positions(source).range(fix.span), fixing.with_line_ends_of(source, fix.text))
     return types.WorkspaceEdit(changes={project.uri(source.name): [edit]})
 
 

@@ -25,16 +25,9 @@ from skillc.language.skill_packages import Package
 from skillc.syntax.files import read_source
 from skillc.syntax.source import Source, Span
 
-# ---- positions ------------------------------------------------------------------------------------
-
-
 _LINE_END = re.compile(r"\r\n|\n|\r")
-
 Encoding = types.PositionEncodingKind
-
 UTF_16 = Encoding.Utf16
-
-
 _UNITS: Mapping[Encoding, Callable[[str], int]] = {
     Encoding.Utf8: lambda text: len(text.encode("utf-8", "surrogatepass")),
     Encoding.Utf16: lambda text: len(text) + sum(c > "\uffff" for c in text),
@@ -127,7 +120,7 @@ Stamp = tuple[object, ...] | None
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A document that is open in the editor; `uri` is the editor's own spelling."""
+    """A document that is open in the editor; `uri` is the editor's own spelling, `text` has no byte-order mark."""
 
     uri: str
     text: str
@@ -165,17 +158,20 @@ class Overlay(Loader):
 
     def source(self, path: str, package: Package | None = None) -> Source:
         """Return the text of a file, as the editor shows it."""
-        name = str(self.folder(package).inside(path))
-        self.read[name] = self._project.stamp(name)
-        buffer = self._project.buffer(name)
-        return super().source(path, package) if buffer is None else Source(name, _without_mark(buffer.text))
+        name, text = self._opened(path, package)
+        return super().source(path, package) if text is None else Source(name, text)
 
     def sections(self, path: str, package: Package | None = None) -> Mapping[str, str]:
         """Return the sections of a markdown skill, as the editor shows it."""
+        _, text = self._opened(path, package)
+        return super().sections(path, package) if text is None else sections_of(text)
+
+    def _opened(self, path: str, package: Package | None) -> tuple[str, str | None]:
+        """Record that a file is read; return its name, and its text if it is open."""
         name = str(self.folder(package).inside(path))
         self.read[name] = self._project.stamp(name)
         buffer = self._project.buffer(name)
-        return super().sections(path, package) if buffer is None else sections_of(_without_mark(buffer.text))
+        return name, None if buffer is None else buffer.text
 
 
 class Project:
@@ -197,7 +193,7 @@ class Project:
         """Open or change a document; return its name."""
         name = name_of(uri)
         self._stamps += 1
-        self._buffers[name] = Buffer(uri, text, version, self._stamps)
+        self._buffers[name] = Buffer(uri, _without_mark(text), version, self._stamps)
         return name
 
     def close(self, uri: str) -> str:
@@ -227,11 +223,7 @@ class Project:
         buffer = self._buffers.get(name)
         if buffer is not None:
             return ("open", buffer.stamp)
-        try:
-            state = os.stat(name)  # noqa: PTH116 -- a name may be no path at all
-        except (OSError, ValueError):
-            return None
-        return (state.st_mtime_ns, state.st_size, state.st_ino)
+        return stamp_of(name)
 
     def source(self, name: str) -> Source:
         """Return the text of a file.
@@ -240,7 +232,7 @@ class Project:
             SkillcError: it can't be read.
         """
         buffer = self._buffers.get(name)
-        return read_source(Path(name)) if buffer is None else Source(name, _without_mark(buffer.text))
+        return read_source(Path(name)) if buffer is None else Source(name, buffer.text)
 
     def positions(self, source: Source) -> Positions:
         """Return the converter between offsets and positions of a file."""
@@ -330,6 +322,15 @@ class Project:
     def inside(self, name: str) -> bool:
         """Return whether a file is open or in a folder of the workspace, so that it may be changed."""
         return name in self._buffers or any(Path(name).is_relative_to(folder) for folder in self.folders)
+
+
+def stamp_of(path: str | Path) -> tuple[int, int, int] | None:
+    """Return time, size in bytes and number of a file; None if it does not exist."""
+    try:
+        state = os.stat(path)  # noqa: PTH116 -- the name may be no path at all
+    except (OSError, ValueError):
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
 
 
 def name_of(uri: str) -> str:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from skillc.errors import SkillcError
 from skillc.json_values import digest, fields_of
+from skillc.language.kinds import DATA_FILES
 from skillc.language.loop import BUDGET
 from skillc.plan.schema import Plan, TestsPlan
 from skillc.skill_files import FILE_LIMIT, list_folder
@@ -63,7 +64,6 @@ RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
 _NOT_SENT = ("key_env", "pacing")
 # Location and speed of a server, which change no reply.
 SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "tensor_parallel", "data_parallel"})
-_PATHS = ("source", "train", "validation", "test")
 # The condition of delivery changes no decision, so a rejected skill can be delivered without a new run.
 _AFTERWARDS = "required_verdict"
 # Settings of `optimize` that change no decision.
@@ -105,7 +105,7 @@ def run_parts(
     plan = redact_plan(plan)
     # `epochs` and `steps` shape the schedule of edits, so they belong to the run.
     budget = {each.name: getattr(plan.budget, each.name) for each in BUDGET if not each.truncates}
-    data = {name: value for name, value in fields_of(plan.data).items() if name not in _PATHS}
+    data = {name: value for name, value in fields_of(plan.data).items() if name not in DATA_FILES}
     models = {role: _sent(fields_of(model)) for role, model in plan.models.items()}
     for role, source in (model_sources or {}).items():
         models[role] = {**models[role], "source": source}

@@ -98,7 +98,7 @@ def _fault(source: Source, fault: Fault) -> Diagnostic:
         message = 'the closing `"""` must be on a separate line'
         label = Label(source, opening, "the text begins here")
         # The line of the closing fence is not part of the text, so the text stays the same.
-        begin = source.text.rfind("\n", 0, fault.fence.start) + 1
+        begin = source.line_start(fault.fence.start)
         line = source.text[begin : fault.fence.start]
         fix = Fix(Span(fault.fence.start, fault.fence.start), "\n" + line[: len(line) - len(line.lstrip())])
         hint = "begin a new line before it"

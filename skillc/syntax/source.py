@@ -56,6 +56,10 @@ class Source:
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
 
+    def line_start(self, offset: int) -> int:
+        """Return the start of the line of an offset."""
+        return self.text.rfind("\n", 0, offset) + 1
+
     def line_end(self, offset: int) -> int:
         """Return the end of the line of an offset, before its line feed."""
         end = self.text.find("\n", offset)

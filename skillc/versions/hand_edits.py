@@ -273,12 +273,9 @@ def changed_since(
 
 def free_paths(paths: ArtifactPaths) -> ArtifactPaths:
     """Return unused paths beside a skill: `skills.new`, `skills.new-2` and so on."""
-    whole = paths.base.resolve() if paths.base.name in ("", "..") else paths.base
-    numbers = itertools.count(2)
-    name = f"{whole.name}.new"
-    while any(path.exists() for path in ArtifactPaths(whole.with_name(name), paths.name).tracked):
-        name = f"{whole.name}.new-{next(numbers)}"
-    return ArtifactPaths(whole.with_name(name), paths.name)
+    suffixes = itertools.chain([".new"], (f".new-{number}" for number in itertools.count(2)))
+    beside = map(paths.beside_base, suffixes)
+    return next(each for each in beside if not any(path.exists() for path in each.tracked))
 
 
 def content_of(path: Path) -> bytes | None:

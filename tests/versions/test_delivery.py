@@ -173,16 +173,10 @@ def test_without_the_requirement_a_worse_skill_is_delivered_and_the_first_line_s
     assert "`require improved`" in lines[0]
 
 
-def test_an_improved_skill_has_no_such_line(made):
+def test_an_improved_skill_has_no_such_line(improved):
     """Its first line is the table."""
-    done = subprocess.run(
-        [*command(), "compile", "things.skill", "--quiet"],
-        cwd=made,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.strip().startswith("correct "), done.stdout + done.stderr
+    done = run("compile", "things.skill", "--quiet")
+    assert done.stdout.strip().startswith("correct "), done.output
 
 
 def test_a_run_that_a_cap_stops_is_not_delivered_and_has_status_3(improved):

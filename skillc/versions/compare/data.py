@@ -11,14 +11,13 @@ from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
 from skillc.errors import SkillcError
 from skillc.json_values import digest
+from skillc.language.kinds import DATA_FILES
 from skillc.outcomes import Example
 from skillc.plan.schema import DataPlan, FieldPlan
 from skillc.text import listed
 from skillc.versions.change import Anchor, Change
 from skillc.versions.compare.settings import entries_that_differ, fields_that_differ, render_value
 from skillc.versions.version import CommitTree, DiskTree, Version
-
-FILES = ("source", "train", "validation", "test")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class ExampleSplits:
 
 
 def _data_files(data: DataPlan) -> tuple[str, ...]:
-    return tuple(name for each in FILES if (name := getattr(data, each)) is not None)
+    return tuple(name for each in DATA_FILES if (name := getattr(data, each)) is not None)
 
 
 def _splits_of(version: Version, other: Version, inputs: Collection[str] | None) -> ExampleSplits | str:
@@ -117,7 +116,7 @@ def data_changes(old: Version, new: Version) -> Iterator[Change]:
     yield from fields
     same_task = (old.plan.task.inputs, old.plan.task.outputs) == (new.plan.task.inputs, new.plan.task.outputs)
     if settings or fields or not same_task or not _has_same_files(old, new):
-        causes = [name for name, *_ in settings if name in ("source", "split", "group", "seed", *FILES)]
+        causes = [name for name, *_ in settings if name in ("split", "group", "seed", *DATA_FILES)]
         yield from _examples(old, new, causes)
 
 
