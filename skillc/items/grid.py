@@ -84,7 +84,10 @@ def _columns(items: RunItems, split: SplitName) -> list[tuple[str, tuple[int, ..
     if split == "train":
         return [(f"epoch {number}", used) for number, used in items.epochs]
     if split == "validation":
-        return [(version.place, (i,)) for i, version in enumerate(items.versions)]
+        # A run that trains the description too has versions that were always read, whose rollouts are others.
+        own = [item.cells[items.goal] for item in items.of(split)]
+        versions = enumerate(items.versions)
+        return [(version.place, (i,)) for i, version in versions if any(cells[i] is not None for cells in own)]
     return [("initial", (0,)), *([("compiled", (items.compiled,))] if items.compiled else [])]
 
 
