@@ -278,8 +278,9 @@ def check(
     are, with the rubric in another order or the two answers exchanged, with padding, and with texts that ask for the
     best verdict. The report has the share of judgements that differ, and each bias with an interval; a bias is found
     if it holds at 5 % for all tests of a judge together (Holm). With labels it has the agreement overall, by
-    criterion, by score and on contested examples and, with 30 labels or more, the mean corrected by them. The caps of
-    the program's budget hold; nothing is written but the cache of replies.
+    criterion, by score and on contested examples, the number of examples that show a gain with exact labels and with
+    this judge and, with 30 labels or more, the mean corrected by them. The caps of the program's budget hold; nothing
+    is written but the cache of replies.
 
     Exit status: 0 done; 1 a `require` on a flip rate fails (with --strict also a bias or a coin); 2 an error, or no
     answer could be judged; 3 stopped by the budget, 130 interrupted (run the same command to resume).
