@@ -25,6 +25,7 @@ VERBS = {
     "tidy": "remove unsupported rules from a skill and shorten the rest",
     "install": "copy a compiled skill to where an agent reads it",
     "history": "show every candidate and edit of a compile, and why it was kept or dropped",
+    "report": "write a page about the last compile: scores, examples, candidates, lines and spend",
     "diff": "show what changed in meaning since another version",
     "breaking": "report what got weaker since another version",
     "resolve": "resolve a merge conflict in a compiled skill",
@@ -48,7 +49,7 @@ _MODULES = {
     "preparation": ("new", "plan", "doctor"),
     "runs": ("compile", "tidy", "serve"),
     "measuring": ("eval", "recheck", "noise", "judge", "audit"),
-    "skills": ("install", "history", "diff", "breaking", "resolve"),
+    "skills": ("install", "history", "report", "diff", "breaking", "resolve"),
     "cache": ("cache",),
     "pages": ("explain", "std", "completion", "lsp"),
 }

@@ -1,4 +1,4 @@
-"""The verbs on compiled skills and versions: `install`, `history`, `diff`, `breaking` and `resolve`."""
+"""The verbs on compiled skills and versions: `install`, `history`, `report`, `diff`, `breaking` and `resolve`."""
 
 from __future__ import annotations
 
@@ -87,6 +87,53 @@ def history(skill: Path, last: bool, items: bool, metric: str | None, as_json: b
         print_json(history_json(runs))
     else:
         Console(highlight=False).print(history_table(runs))
+    return 0
+
+
+@click.command(epilog="Example: skillc report tickets.skill --output report.html")
+@click.argument("skill", type=ProgramPath())
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="The file; `-` is standard output.")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(("html", "md")),
+    default="html",
+    show_default=True,
+    help="A page for a browser, or a short summary in markdown for a pull request.",
+)
+def report(skill: Path, output: Path | None, style: str) -> int:
+    """Write a report of the last compile of SKILL (a program, or the folder of a skill). No model is called.
+
+    The page is one file that needs no network: the score by step with intervals, each example by step, every candidate
+    with its edits, screen, gates and fate, two rollouts of an example side by side, the origin of each line of the
+    skill, and what was spent and saved. Without --output it is written to NAME.report.html in the current folder; the
+    summary goes to standard output.
+
+    The lock and the history are enough. Rollouts and the spend by stage need the record of the run, `.skillc`, which is
+    on the machine that compiled; the report says what it lacks.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.files import write_atomically
+    from skillc.review.run_view import read_run
+
+    view = read_run(skill)
+    if style == "md":
+        from skillc.review.summary import markdown_report
+
+        text, place = markdown_report(view), output or Path("-")
+    else:
+        from skillc.review.report import html_report
+
+        text, place = html_report(view), output or Path(f"{view.name}.report.html")
+    if str(place) == "-":
+        click.echo(text, nl=False)
+        return 0
+    try:
+        write_atomically(place, text)
+    except OSError as problem:
+        raise SkillcError(f"the report `{place}` cannot be written: {problem.strerror}") from problem
+    click.echo(f"wrote {place}")
     return 0
 
 

@@ -119,18 +119,19 @@ def _initial_mean(view: RunView, first: Decision | None) -> Bound | None:
     return first.incumbent_goal if first is not None and first.incumbent == view.initial else None
 
 
+def arm_estimate(view: RunView, skill: str, split: SplitName, mean: Fraction, n: int) -> Estimate:
+    """Return the mean of an arm of the lock, with its interval if the cells are those that the lock was made of."""
+    found = estimate(view, skill, split)
+    agrees = found is not None and found.n == n and abs(found.mean - mean) < _ROUNDING
+    return Estimate(mean, found.interval if found is not None and agrees else None, n, found.of if found else n)
+
+
 def _held_out(view: RunView) -> tuple[Estimate | None, Estimate | None]:
-    """Return the means on test as the lock has them, with intervals where the cells are recorded."""
+    """Return the means on test as the lock has them."""
     if view.lock is None:
         return None, None
-    found = []
-    for name, arm in ((view.initial, view.lock.test.initial), (view.best, view.lock.test.best)):
-        measured = estimate(view, name, "test")
-        agrees = measured is not None and measured.n == arm.n
-        of = view.lock.data.test
-        found.append(
-            None
-            if arm.mean is None
-            else Estimate(arm.mean, measured.interval if measured is not None and agrees else None, arm.n, of)
-        )
-    return found[0], found[1]
+    arms = ((view.initial, view.lock.test.initial), (view.best, view.lock.test.best))
+    initial, best = (
+        None if arm.mean is None else arm_estimate(view, name, "test", arm.mean, arm.n) for name, arm in arms
+    )
+    return initial, best

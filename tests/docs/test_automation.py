@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 
 import click
 import pytest
@@ -170,10 +171,22 @@ def test_the_action_annotates_what_got_weaker(runner):
     assert re.search(r"^::error .*file=programs/good.skill", done.stdout, re.MULTILINE)
 
 
+def test_the_action_appends_the_report_of_a_compile_to_the_page_of_the_run(runner):
+    sys.path.insert(0, str(ROOT / "tests/review"))
+    from made_run import make_run
+
+    make_run(runner.folder / "made", steps=2, examples=20)
+    summary = runner.folder / "summary.md"
+    runner.environment["GITHUB_STEP_SUMMARY"] = str(summary)
+    assert runner("skillc report", report="made/things.skill").returncode == 0
+    assert summary.read_text().startswith("### sort-things: improved (delivered)")
+    assert runner("skillc report", report="missing.skill").returncode != 0
+
+
 def test_a_step_that_fails_hides_nothing_of_those_below(runner):
     told = [step["name"] for step in ACTION["runs"]["steps"] if "cancelled()" in step.get("if", "")]
-    assert told == ["skillc fmt", "skillc breaking"]
-    assert list(STEPS)[-3:] == ["skillc check", *told]
+    assert told == ["skillc fmt", "skillc breaking", "skillc report"]
+    assert list(STEPS)[-4:] == ["skillc check", *told]
 
 
 def test_an_input_cannot_run_anything(runner):

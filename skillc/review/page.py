@@ -1,0 +1,446 @@
+"""What the page of a run shows, as plain values for its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from skillc import __version__
+from skillc.document.edits import Add, Delete, Move, Replace
+from skillc.document.skill import Document, for_target, tokens
+from skillc.errors import SkillcError
+from skillc.gates.units import dollars
+from skillc.items.gains import Gains, gains_of
+from skillc.items.grid import FATES, Grid, GridRow, grid_of
+from skillc.items.record import SPLITS, SplitName
+from skillc.items.report import judging_lines, shown_metrics, vanishing_lines
+from skillc.metrics.baselines import baseline_means
+from skillc.metrics.meter import Meter, python_names
+from skillc.plan.lock import ArmLock, Lock
+from skillc.plan.schema import MetricPlan
+from skillc.review.chart import CurveChart, chart_of
+from skillc.review.confidence import (
+    ARM_WORDS,
+    SELECTED_ON,
+    SPLIT_WORDS,
+    confidence_lines,
+    ends,
+    score,
+)
+from skillc.review.curve import arm_estimate, curve_of
+from skillc.review.decisions import Bound, Credit, Decision, DraftTrial, GateResult, ProposedEdit, Truth
+from skillc.review.differences import Part, by_lines, by_words
+from skillc.review.origins import SkillLine, skill_lines
+from skillc.review.packing import Compared
+from skillc.review.run_view import RunView
+from skillc.review.saved import saved_by
+from skillc.review.stored import NO_SKILL
+from skillc.text import counted, listed
+
+Style: TypeAlias = Literal["good", "bad", "open", ""]
+
+_SHORT = 8
+_NANO = 10**9
+_BAR = 200
+# Rows of a grid; the most informative come first.
+_MOST_ROWS = 500
+_NAMED = 10
+_SECTIONS = (
+    ("result", "Result"),
+    ("curve", "Score by step"),
+    ("items", "Examples by step"),
+    ("compare", "One example under two skills"),
+    ("candidates", "Candidates"),
+    ("skill", "The skill, line by line"),
+    ("spent", "Spend"),
+)
+_VERDICTS: dict[str, Style] = {"improved": "good", "worse": "bad"}
+_RESULTS: dict[str, Style] = {"accepted": "good", "rejected": "bad"}
+_FATES: dict[str, Style] = {"accepted": "good", "rejected": "bad", "screened out": "bad", "refused": "bad"}
+_GATES: dict[Truth, tuple[Style, str, str]] = {
+    "true": ("good", "✓", "holds"),
+    "false": ("bad", "✗", "fails"),
+    "unknown": ("open", "?", "not decided"),
+}
+_MARKS = {"right": ("m r", "■"), "wrong": ("m w", "□"), "unmeasured": ("m u", "?"), "not run": ("m n", "·")}
+
+
+def page_of(view: RunView, found: Compared) -> dict[str, Any]:
+    """Return the values of the page, without the rollouts that it packs."""
+    lock, goal = view.lock, view.plan.goal
+    curve = curve_of(view)
+    chart: CurveChart | None = chart_of(curve, goal)
+    accepted = sum(each.accepted for each in view.decisions)
+    return {
+        "name": view.name,
+        "goal": goal.name,
+        "verdict": lock.verdict if lock is not None else "no verdict yet",
+        "verdict_style": _VERDICTS.get(lock.verdict, "open") if lock is not None else "open",
+        "delivery": _delivery(view),
+        "confidence": confidence_lines(lock, goal),
+        "facts": list(_facts(view, accepted)),
+        "missing": view.missing,
+        "sections": _SECTIONS,
+        "results": list(_results(view)) if lock is not None else [],
+        "selected_on": SELECTED_ON,
+        "chart": chart,
+        "compared": bool(found.examples),
+        "candidates_line": f"{counted(len(view.decisions), 'decision')}, {accepted} accepted. "
+        "A bar has the candidate's mean on validation, as far as it was measured, and a mark at the incumbent's.",
+        "decisions": [_decision(view, each) for each in view.decisions],
+        "skill": list(_skill(view)),
+        "saved": list(_saved(view)),
+        "charged": _charged(lock),
+        "made": f"Made by skillc {__version__} from lock, history and records, without a call of a model.",
+        **_items(view, found),
+        **_spent(view),
+    }
+
+
+def _delivery(view: RunView) -> str:
+    if view.lock is None:
+        return "The run has not ended."
+    if view.delivered:
+        return "Delivered: agents load this skill."
+    return f"Not delivered. {view.lock.reason}".strip()
+
+
+def _facts(view: RunView, accepted: int) -> Iterable[tuple[str, str]]:
+    yield "program", view.program.name
+    yield "run", view.run[:_SHORT]
+    lock = view.lock
+    if lock is not None:
+        yield from ((role, model.model) for role, model in lock.models.items())
+        yield "examples", f"{lock.data.train} train, {lock.data.validation} validation, {lock.data.test} test"
+        yield "stopped by", lock.stopped
+    yield "decisions", f"{len(view.decisions)}, {accepted} accepted"
+    initial, best = view.skills.get(view.initial), view.skills.get(view.best)
+    if initial is not None and best is not None:
+        yield "tokens of the skill", f"{tokens(initial):,} → {tokens(best):,}"
+
+
+# ---- result ---------------------------------------------------------------------------------------
+
+
+def _results(view: RunView) -> Iterable[dict[str, Any]]:
+    lock = view.lock
+    assert lock is not None
+    digests = {"none": NO_SKILL, "initial": view.initial, "best": view.best}
+    for name, label in ARM_WORDS.items():
+        validation, test = getattr(lock.validation, name), getattr(lock.test, name)
+        yield {
+            "label": label,
+            "strong": name == "best",
+            "validation": _arm(view, digests[name], "validation", validation),
+            "test": _arm(view, digests[name], "test", test),
+        }
+    if lock.test.always_read is not None and lock.validation.always_read is not None:
+        arms = (lock.validation.always_read, lock.test.always_read)
+        validation, test = (_mean(score(arm.mean, view.plan.goal), n=f"n = {arm.n}") for arm in arms)
+        yield {"label": "compiled skill, always read", "strong": False, "validation": validation, "test": test}
+    for name, mean in _baselines(view).items():
+        test = _mean(score(mean, view.plan.goal))
+        yield {"label": f"{name} (no model)", "strong": False, "validation": _mean(""), "test": test}
+
+
+def _mean(mean: str, interval: str = "", n: str = "") -> dict[str, str]:
+    return {"mean": mean, "interval": interval, "n": n}
+
+
+def _arm(view: RunView, skill: str, split: Literal["validation", "test"], arm: ArmLock) -> dict[str, str]:
+    if arm.mean is None:
+        return _mean("–")
+    interval = arm_estimate(view, skill, split, arm.mean, arm.n).interval
+    goal = view.plan.goal
+    return _mean(score(arm.mean, goal), ends(interval, goal), f"n = {arm.n}")
+
+
+def _baselines(view: RunView) -> dict[str, Fraction]:
+    """Return the means of baselines without a model; none if a metric is the user's own code, which no view runs."""
+    if view.dataset is None or python_names(view.plan):
+        return {}
+    try:
+        meter = Meter(view.plan, view.program.parent)
+        return baseline_means(view.plan, view.dataset, view.dataset.test, meter)
+    except SkillcError:
+        return {}
+
+
+# ---- items ----------------------------------------------------------------------------------------
+
+
+def _items(view: RunView, found: Compared) -> dict[str, Any]:
+    items = view.items
+    if items is None:
+        return {"grids": [], "gains": [], "gain_heads": [], "warnings": []}
+    metrics = shown_metrics(items)
+    gains = [gains_of(items, name) for name in metrics] if items.compiled else []
+    lines = [*vanishing_lines([gains] if gains else []), *judging_lines(items)]
+    places = {name: i for i, name in enumerate(found.examples)}
+    grids = [grid_of(items, split, name) for split in ("validation", "test", "train") for name in metrics]
+    return {
+        "grids": [_grid(grid, i, places) for i, grid in enumerate(grid for grid in grids if grid.rows)],
+        "gain_heads": [SPLIT_WORDS[split] for split in SPLITS],
+        "gains": [(each.metric, [_gained(view, each, split) for split in SPLITS]) for each in gains],
+        "warnings": [" ".join(line.plain.split()) for line in lines],
+    }
+
+
+def _gained(view: RunView, gains: Gains, split: SplitName) -> str:
+    """Return the gain on a split; that of the goal on test is the one that the lock has."""
+    gain, lock = gains.on(split), view.lock
+    if gain is None or gain.gain is None:
+        return "–"
+    value, interval = gain.gain, gain.interval
+    if split == "test" and gains.metric == view.plan.goal.name and lock is not None and lock.test.gain is not None:
+        value, interval = lock.test.gain, lock.test.interval
+    low_high = "" if interval is None else f" ({_points(interval[0])} to {_points(interval[1])})"
+    return f"{_points(value)}{low_high}, {gain.n} of {gain.items}"
+
+
+def _points(value: Fraction) -> str:
+    return f"{float(value) * 100:+.1f}"
+
+
+def _grid(grid: Grid, number: int, places: dict[str, int]) -> dict[str, Any]:
+    rows = sorted(grid.rows, key=lambda row: FATES.index(row.fate))
+    kept = sorted(rows, key=lambda row: -row.flips)[:_MOST_ROWS]
+    flips, pairs = grid.flips
+    counts = ", ".join(f"{count} {fate}" for fate, count in grid.fates.items())
+    counts += f"; {flips} flips in {pairs} pairs of neighbouring columns" if pairs else ""
+    left = len(rows) - len(kept)
+    counts += f"; {left} examples with the fewest flips are left out to keep this page small" if left else ""
+    shares = ["–" if share is None else f"{float(share) * 100:.0f}" for share in grid.right]
+    return {
+        "id": f"grid-{number}",
+        "title": f"{SPLIT_WORDS[grid.split]}: {grid.metric}",
+        "counts": counts,
+        "columns": grid.columns,
+        "fates": list(grid.fates),
+        "right": f"{' → '.join(shares)} %",
+        "rows": [_row(row, places) for row in rows if left == 0 or row in kept],
+    }
+
+
+def _row(row: GridRow, places: dict[str, int]) -> dict[str, Any]:
+    return {
+        "id": row.item.id,
+        "index": places.get(row.item.id),
+        "label": row.item.label,
+        "marks": [_MARKS[mark] for mark in row.marks],
+        "words": f"right in {row.marks.count('right')} of {len(row.marks)}",
+        "flips": row.flips,
+        "fate": row.fate,
+    }
+
+
+# ---- candidates -----------------------------------------------------------------------------------
+
+
+def _decision(view: RunView, decision: Decision) -> dict[str, Any]:
+    parent, child = view.skills.get(decision.incumbent), view.skills.get(decision.candidate)
+    whole = not decision.edits and parent is not None and child is not None and decision.candidate
+    return {
+        "place": decision.place,
+        "accepted": decision.accepted,
+        "style": _RESULTS.get(decision.result, "open"),
+        "result": decision.result,
+        "reason": decision.brief or decision.reason,
+        "bar": _bar(decision, view.plan.goal),
+        "facts": list(_decision_facts(decision, view.plan.goal)),
+        "gates": [_gate(view, each) for each in decision.gates],
+        "drafts": [_draft(each) for each in decision.drafts],
+        "edits": [_edit(each, parent) for each in decision.edits],
+        "others": [_edit(each, parent) for each in decision.others],
+        "diff": by_lines(for_target(parent), for_target(child)) if whole and parent and child else (),
+        "shared": _credit("changes on validation that belong to no single edit", decision.shared),
+    }
+
+
+def _decision_facts(decision: Decision, goal: MetricPlan) -> Iterable[tuple[str, str]]:
+    if decision.maker or decision.kind:
+        yield "made by", " ".join(dict.fromkeys(filter(None, (decision.kind, decision.maker))))
+    if decision.pool is not None:
+        yield "candidate of the step", f"{decision.pool[0]} of {decision.pool[1]}"
+    if decision.candidate:
+        yield "candidate", decision.candidate[:_SHORT]
+        yield "tokens", f"{decision.tokens:,}"
+    yield "reason", decision.reason
+    if decision.incumbent_goal is not None:
+        yield "incumbent", _bound(decision.incumbent_goal, goal)
+    if decision.reached is not None:
+        yield "candidate's mean", _bound(decision.reached, goal)
+    if decision.of and decision.candidate:
+        yield "measured for the gates", f"{decision.evaluated} of {decision.of} validation examples"
+        yield "cured and broke", f"+{decision.gains} −{decision.losses}"
+
+
+def _bound(bound: Bound, goal: MetricPlan) -> str:
+    if bound.exact:
+        return score(bound.low, goal)
+    return f"between {score(bound.low, goal)} and {score(bound.high, goal)}"
+
+
+def _bar(decision: Decision, goal: MetricPlan) -> dict[str, Any] | None:
+    """Return the candidate's bound on the range of the goal."""
+    reached, before = decision.reached, decision.incumbent_goal
+    if reached is None or goal.high <= goal.low:
+        return None
+
+    def at(value: Fraction) -> float:
+        return round(float((value - goal.low) / (goal.high - goal.low)) * _BAR, 1)
+
+    words = f"candidate {_bound(reached, goal)}" + (f", incumbent {_bound(before, goal)}" if before else "")
+    low, high = at(reached.low), at(reached.high)
+    left = max(0.0, min(low, _BAR - 3.0))
+    return {
+        "low": left,
+        "width": round(max(3.0, high - left), 1),
+        "incumbent": at(before.low) if before is not None else None,
+        "words": words,
+    }
+
+
+def _gate(view: RunView, gate: GateResult) -> dict[str, str]:
+    style, mark, word = _GATES.get(gate.truth, ("open", "?", str(gate.truth)))
+    text = next((each.text for each in view.plan.gates if each.name == gate.name), "")
+    return {"style": style, "mark": mark, "word": word, "name": gate.name, "text": text, "drawn": gate.drawn}
+
+
+def _draft(draft: DraftTrial) -> str:
+    trial = f"cured {draft.cured} of {draft.of_failures} failures, broke {draft.broke} of {draft.of_rights} right cases"
+    return f"{draft.tokens:,} tokens: {trial} in its trial{'; chosen' if draft.chosen else ''}"
+
+
+def _edit(edit: ProposedEdit, parent: Document | None) -> dict[str, Any]:
+    head, parts = _head(edit, parent)
+    notes = [
+        f"why: {edit.rationale}" if edit.rationale else "",
+        f"written for {listed(edit.cures, most=_NAMED)}" if edit.cures else "",
+        f"screen, alone on training examples: {edit.screen.counts}" if edit.screen is not None else "",
+        _credit("on validation", edit.credit),
+        f"result: {edit.why}" if edit.why else "",
+        f"may be the opposite of the old rule: {edit.opposite}" if edit.opposite else "",
+    ]
+    return {
+        "fate": edit.fate,
+        "style": _FATES.get(edit.fate, "open"),
+        "head": head,
+        "parts": parts,
+        "notes": [note for note in notes if note],
+    }
+
+
+def _head(edit: ProposedEdit, parent: Document | None) -> tuple[str, Sequence[Part]]:
+    """Return an edit in a few words, and the difference of its texts."""
+
+    def old(rule: str) -> str:
+        known = parent.rule(rule) if parent is not None else None
+        return known.text if known is not None else ""
+
+    match edit.edit:
+        case Add(section, text):
+            return f"add to {section}", (("new", text),)
+        case Replace(rule, text, old=part):
+            return f"replace {rule}", by_words(part or old(rule), text)
+        case Delete(rule):
+            return f"delete {rule}", (("old", old(rule)),)
+        case Move(rule, after):
+            return f"move {rule} after {after or 'all others'}", (("same", old(rule)),)
+    return edit.words, ()
+
+
+def _credit(where: str, credit: Credit | None) -> str:
+    if credit is None:
+        return ""
+    names = [
+        f"{word} {listed(ids, most=_NAMED)}"
+        for word, ids in (("cured", credit.cured_ids), ("broke", credit.broke_ids))
+        if ids
+    ]
+    named = f" ({'; '.join(names)})" if names else ""
+    return f"{where}: cured {credit.cured}, broke {credit.broke}{named}"
+
+
+# ---- the skill ------------------------------------------------------------------------------------
+
+
+def _skill(view: RunView) -> Iterable[tuple[str, list[dict[str, Any]]]]:
+    files: dict[str, list[dict[str, Any]]] = {}
+    for line in skill_lines(view, view.best):
+        files.setdefault(line.file, []).append(_line(line))
+    return files.items()
+
+
+def _line(line: SkillLine) -> dict[str, Any]:
+    origin = line.origin
+    if origin is None:
+        return {"number": line.number, "text": line.text, "place": "", "notes": []}
+    edit = origin.edit
+    notes = [f"decision {origin.decision.number}, {origin.decision.kind}: {origin.decision.reason}"]
+    if edit is not None:
+        notes += [
+            f"why: {edit.rationale}" if edit.rationale else "",
+            f"failures behind it: {listed(edit.cures, most=_NAMED)}" if edit.cures else "",
+            f"screen, alone on training examples: {edit.screen.counts}" if edit.screen is not None else "",
+            _credit("on validation", edit.credit),
+        ]
+    notes += [f"before, from {place}: {text}" for text, place in origin.before]
+    place = origin.decision.place
+    return {"number": line.number, "text": line.text, "place": place, "notes": [note for note in notes if note]}
+
+
+# ---- spend ----------------------------------------------------------------------------------------
+
+
+def _spent(view: RunView) -> dict[str, Any]:
+    heads = (
+        ("role", "text"),
+        ("stage", "text"),
+        *(
+            (name, "number")
+            for name in ("charged calls", "sent calls", "prompt tokens", "reply tokens", "cost", "seconds")
+        ),
+    )
+    rows, spent = [], view.spent or ()
+    for each in spent:
+        counts = (each.calls, each.sent, each.prompt, each.completion)
+        cost = {"text": _cost(each.cost), "value": each.cost or 0}
+        seconds = {"text": f"{each.seconds:,.1f}" if each.seconds else "", "value": each.seconds}
+        names = [{"text": name, "value": None} for name in (each.role, each.stage)]
+        rows.append([*names, *({"text": f"{count:,}", "value": count} for count in counts), cost, seconds])
+    sums = [sum(column) for column in zip(*((e.calls, e.sent, e.prompt, e.completion) for e in spent), strict=True)]
+    whole = None if any(each.cost is None for each in spent) else sum(each.cost or 0 for each in spent)
+    every = f"{sum(each.seconds for each in spent):,.1f}"
+    total = ["total", "", *(f"{count:,}" for count in sums), _cost(whole), every]
+    return {"spent_heads": heads, "spent": rows, "spent_total": total}
+
+
+def _cost(nano: int | None) -> str:
+    return dollars(None if nano is None else Fraction(nano, _NANO))
+
+
+def _charged(lock: Lock | None) -> str:
+    if lock is None:
+        return ""
+    charged = lock.charged
+    tokens_ = f"{charged.prompt_tokens:,} prompt tokens, {charged.reply_tokens:,} reply tokens"
+    return f"{counted(charged.calls, 'call')}, {tokens_}, {dollars(charged.cost)}"
+
+
+def _saved(view: RunView) -> Iterable[str]:
+    found = saved_by(view)
+    if found.decided_early:
+        yield (
+            f"{counted(found.decided_early, 'candidate')} decided before the whole of validation was measured: "
+            f"{found.early:,} of {found.whole:,} rollouts were not needed"
+        )
+    if found.steps:
+        calls = (
+            f", about {found.calls:,} calls at the rate of the steps that were run" if found.calls is not None else ""
+        )
+        why = f" ({view.lock.stopped})" if view.lock is not None else ""
+        yield f"{found.steps} of {found.planned} planned steps were not run{why}{calls}"
+    if not found.decided_early and not found.steps:
+        yield "nothing: every candidate was measured on all of validation, and every step was run"
