@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from skillc.text import counted, shown
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
+_LIMITS = {"turns": "it reached its limit of turns, {}", "time": "it reached its limit of time"}
 _REPEATS = 3
 _MOST_SHOWN = 80
 # Tools that open a skill, by their names in lower case: skillc's, Claude Code's and opencode's, and that of Hermes.
@@ -25,19 +26,12 @@ def signals(trajectory: Trajectory, *, forbidden: Sequence[str] = ()) -> tuple[s
     `forbidden` are names that no tool may search for, such as that of the benchmark.
     """
     return (
-        *_limits(trajectory),
+        *((_LIMITS[trajectory.outcome].format(trajectory.turns),) if trajectory.outcome in _LIMITS else ()),
         *_failures(trajectory),
         *_repeats(trajectory),
         *_searches(trajectory, forbidden),
         *_user_errors(trajectory),
     )
-
-
-def _limits(trajectory: Trajectory) -> Iterable[str]:
-    if trajectory.outcome == "turns":
-        yield f"it reached its limit of turns, {trajectory.turns}"
-    if trajectory.outcome == "time":
-        yield "it reached its limit of time"
 
 
 def _failures(trajectory: Trajectory) -> Iterable[str]:

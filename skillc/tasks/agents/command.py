@@ -57,11 +57,11 @@ class CommandAgent(AgentRollout):
             "skill": lambda: skill,
             "report": lambda: f"{job.workspace.seen_home}/{REPORT}",
         }
-        told = any("prompt" in placeholders(word) for word in words)
+        has_prompt = any("prompt" in placeholders(word) for word in words)
         return Launch(
             [fill_placeholders(word, lambda name: values[name]()) for word in words[1:]],
             {KEY: job.model.key},
-            None if told else job.prompt.encode(),
+            None if has_prompt else job.prompt.encode(),
         )
 
     def report(self, result: CommandResult, job: Job) -> Report:

@@ -120,8 +120,7 @@ class Opening:
 class EnvironmentProcess:
     """One process with one environment. After an `EnvironmentFailed` it can only be ended."""
 
-    def __init__(self, opening: Opening, mark: str, process: asyncio.subprocess.Process) -> None:
-        self._opening = opening
+    def __init__(self, mark: str, process: asyncio.subprocess.Process) -> None:
         self._mark = mark
         self._process = process
         self._errors = bytearray()
@@ -146,7 +145,7 @@ class EnvironmentProcess:
             limit=_LONGEST_REPLY,
         )
         GUARD.watch(process.pid, mark)
-        started = cls(opening, mark, process)
+        started = cls(mark, process)
         try:
             await started._ask(opening.request(), timeout, "start")
         except BaseException:

@@ -30,9 +30,9 @@ def find_interpreter(declared: str | None, root: Path) -> Path:
         f"create one with Python 3.11 or 3.12: `python3 -m venv {home} && {home / 'bin' / 'pip'} install --no-deps "
         f"-r {LOCK}`; or set its path: `export {VARIABLE}=.../bin/python`"
     )
-    wanted = interpreters.Wanted("ALFWorld's engine", _has_engine, ENVIRONMENT, VARIABLE)
+
+    def has_engine(python: Path) -> bool:
+        return interpreters.output_of(str(python), _FIND) == "found"
+
+    wanted = interpreters.Wanted("ALFWorld's engine", has_engine, ENVIRONMENT, VARIABLE)
     return interpreters.find_interpreter(wanted, declared, "`python`", root, hint)
-
-
-def _has_engine(python: Path) -> bool:
-    return interpreters.output_of(str(python), _FIND) == "found"
