@@ -1,7 +1,7 @@
 """A skill as a folder: SKILL.md, the sections in other files, and the files that are kept unchanged.
 
 A section with `file = "references/refunds.md"` is one line in SKILL.md, which links the file, and its text is in the
-file. `files_of` returns all files of a skill; whoever writes or installs a skill uses it.
+file. `files_of` returns all files of a skill, for everything that writes or installs one.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ def has_text_rules(document: Document) -> bool:
 
 
 def link_line(section: Section) -> str:
-    """Return the line of SKILL.md that says when to read, or run, the file of a section."""
+    """Return the line of SKILL.md that links the file of a section, with when to read or run it."""
     link, verb = f"[{section.file}]({section.file})", "run" if section.is_script else "read"
     return f"{section.about}: {verb} {link}." if section.about else f"{verb.capitalize()} {link}."
 

@@ -121,7 +121,7 @@ def knowing_tools(document: Document, tools: Iterable[str]) -> Document:
 
 
 def _problem(tool: str, name: str, given: Mapping[str, str], tools: Collection[str]) -> str | None:
-    """Return why a tool cannot get a name, besides the names that were given to others."""
+    """Return why a tool cannot get a name, given the names of the others."""
     if tool in given:
         return f"the tool `{tool}` is renamed twice, to `{given[tool]}` and `{name}`"
     if not is_tool_name(name):

@@ -2,7 +2,7 @@
 
 Before a skill is written, copies of its texts are kept in `.skillc/written` under their digests, with a note on the
 files to be replaced. The note is removed once the lock is written. After a kill in between, new files are beside an old
-lock: the note tells them from hand edits.
+lock: the note distinguishes them from hand edits.
 """
 
 from __future__ import annotations

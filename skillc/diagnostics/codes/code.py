@@ -53,13 +53,14 @@ class Code:
 
 # ---- examples -------------------------------------------------------------------------------------
 
+TARGET = 'model target    = "rulebook/v1"'
+OPTIMIZER = 'model optimizer = "rulebook/v1"'
 _FIELD = "; field topic: text"
 _PROGRAM = """language 1
 {use}
 task { input question: text; output answer: text }
 skill answer_trivia { about = "Answer a trivia question."; trainable section rules }
-model target    = "rulebook/v1"
-model optimizer = "rulebook/v1"
+{models}
 data { source = "trivia.jsonl"; field topic: text }
 budget { epochs = 4 }
 {more}
@@ -70,12 +71,17 @@ gate better = candidate.correct > incumbent.correct
 
 def program(more: str = "", *, goal: str = "exact_match(answer)", gate: str = "", use: str = "") -> str:
     """Return the small program with more statements, another goal, a second gate, a `use`."""
-    text = _PROGRAM.replace("{use}", use).replace("{more}", more)
+    text = _PROGRAM.replace("{models}", f"{TARGET}\n{OPTIMIZER}").replace("{use}", use).replace("{more}", more)
     if "topic" not in f"{more} {goal} {gate}":
         text = text.replace(_FIELD, "")
     text = text.replace("goal correct = exact_match(answer)", f"goal correct = {goal}")
     lines = text.replace("{gate}", f"gate second = {gate}" if gate else "").splitlines()
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def with_target(model: str, text: str | None = None) -> str:
+    """Return a program, by default the small one, with another target."""
+    return (program() if text is None else text).replace(TARGET, f"model target = {model}")
 
 
 _QUESTIONS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import Code, Phase, program, trivia
+from skillc.diagnostics.codes.code import TARGET, Code, Phase, program, trivia
 
 _BETTER = "gate better = candidate.correct > incumbent.correct"
 
@@ -142,7 +142,6 @@ _DECLARED = (
 
 _DATA = "trivia.jsonl"
 _BUDGET = "epochs = 4"
-_TARGET = 'model target    = "rulebook/v1"'
 _SMALL = "optimize { batch = 20 }"
 _CLOSE = "optimize { batch = 20 }\nmetric close = f1(answer)"
 _OWN = 'model target    = "openai/own"'
@@ -170,7 +169,7 @@ def _planned(
 
 
 def _with(target: str, budget: str = _BUDGET) -> str:
-    return program(_SMALL).replace(_TARGET, target).replace(_BUDGET, budget)
+    return program(_SMALL).replace(TARGET, target).replace(_BUDGET, budget)
 
 
 def _split(split: str) -> str:
@@ -184,16 +183,16 @@ _PLAN = (
         "A result needs at least the baseline (the initial skill on the whole validation split), three full decisions, "
         "and the final test of two skills. A smaller cap on calls, tokens or cost would end the run without one, so "
         "nothing is spent. The message lists the sum: raise the cap, or reduce the splits or the batch.",
-        _with(_TARGET, "epochs = 4; calls = 100"),
-        _with(_TARGET, "epochs = 4; calls = 4k"),
+        _with(TARGET, "epochs = 4; calls = 100"),
+        _with(TARGET, "epochs = 4; calls = 4k"),
     ),
     _planned(
         551,
         "estimate above the budget",
         "The budget will probably end the run before its epochs do. The best skill so far is then tested and written, "
         "and a compile with a higher cap resumes the run.",
-        _with(_TARGET, "epochs = 4; calls = 400"),
-        _with(_TARGET, "epochs = 4; calls = 4k"),
+        _with(TARGET, "epochs = 4; calls = 400"),
+        _with(TARGET, "epochs = 4; calls = 4k"),
     ),
     _planned(
         553,
@@ -218,8 +217,8 @@ _PLAN = (
         "one sample of a nondeterministic target",
         "With a temperature above 0 an unchanged skill regresses on 6 to 11 % of the examples, which a gate takes for "
         "a change. `samples = 2` in `optimize` runs each example twice and compares means.",
-        _with(f"{_TARGET} {{ temperature = 0.7 }}"),
-        _with(f"{_TARGET} {{ temperature = 0 }}"),
+        _with(f"{TARGET} {{ temperature = 0.7 }}"),
+        _with(f"{TARGET} {{ temperature = 0 }}"),
     ),
     _planned(
         557,

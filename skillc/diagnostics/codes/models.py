@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from skillc.diagnostics.codes.code import FIND, Code, program, trivia
-
-_TARGET = 'model target    = "rulebook/v1"'
-_OPTIMIZER = 'model optimizer = "rulebook/v1"'
-
-
-def _with(model: str) -> str:
-    return program().replace(_TARGET, f"model target = {model}")
+from skillc.diagnostics.codes.code import FIND, OPTIMIZER, Code, program, trivia, with_target
 
 
 def _by_native_agent(model: str) -> str:
-    agent = _by_agent('react { tools = [python("library:find")]; tool_calls = native }')
-    return agent.replace(_TARGET, f"model target = {model}")
+    return with_target(model, _by_agent('react { tools = [python("library:find")]; tool_calls = native }'))
 
 
 def _by_agent(rollout: str) -> str:
@@ -23,8 +15,8 @@ def _by_agent(rollout: str) -> str:
 
 def _judged_by(judge: str, *, optimizer: str = '"rulebook/v1"') -> str:
     judged = f'model referee = {judge}\nmetric good = judge(answer, "Is it polite?", model = referee)'
-    models = program(judged, gate="candidate.good >= incumbent.good").replace(_TARGET, f"model target = {_TRAINED}")
-    return models.replace(_OPTIMIZER, f"model optimizer = {optimizer}")
+    models = with_target(_TRAINED, program(judged, gate="candidate.good >= incumbent.good"))
+    return models.replace(OPTIMIZER, f"model optimizer = {optimizer}")
 
 
 _TRAINED = '"openai/gpt-5.5-mini"'
@@ -35,22 +27,22 @@ CODES: tuple[Code, ...] = (
         "model without a provider",
         "A model is named `provider/name`, as in litellm: `openai/gpt-5.5-mini`, `hosted_vllm/Qwen/Qwen3.5-4B`. "
         "`rulebook/v1` is the small model without weights that ships with skillc.",
-        _with('"gpt-5.5"'),
-        _with('"openai/gpt-5.5"'),
+        with_target('"gpt-5.5"'),
+        with_target('"openai/gpt-5.5"'),
     ),
     Code(
         602,
         "key in the program",
         'Programs are shared and kept in git. Use `key = env("NAME")`, which reads the key from the environment.',
-        _with('"openai/gpt-5.5" { key = "sk-123" }'),
-        _with('"openai/gpt-5.5" { key = env("OPENAI_API_KEY") }'),
+        with_target('"openai/gpt-5.5" { key = "sk-123" }'),
+        with_target('"openai/gpt-5.5" { key = env("OPENAI_API_KEY") }'),
     ),
     Code(
         603,
         "circular reference",
         "`model optimizer = target` reuses a model, `budget = lab.nightly` a budget. Such chains must end in a value.",
-        program().replace(_TARGET, "model target = optimizer").replace(_OPTIMIZER, "model optimizer = target"),
-        program().replace(_OPTIMIZER, "model optimizer = target"),
+        with_target("optimizer").replace(OPTIMIZER, "model optimizer = target"),
+        program().replace(OPTIMIZER, "model optimizer = target"),
     ),
     Code(
         604,
@@ -109,8 +101,8 @@ CODES: tuple[Code, ...] = (
         "reads the rest there. Otherwise standard input is empty. The command runs in a new empty folder unless "
         "`folder` names one. Its environment has `PATH`, `HOME`, the locale and time zone, the model's `key`, and the "
         'variables of `environment = [env("NAME")]`.',
-        _with('"exec/tool" { exec = "tool {promt}" }'),
-        _with('"exec/tool" { exec = "tool {prompt}" }'),
+        with_target('"exec/tool" { exec = "tool {promt}" }'),
+        with_target('"exec/tool" { exec = "tool {prompt}" }'),
     ),
     Code(
         622,
@@ -121,8 +113,8 @@ CODES: tuple[Code, ...] = (
         'match of a regular expression, or the match itself if it has no group. `file("last.txt")` is a file that the '
         "command writes in its working folder; if all calls share a folder, only one may run at a time.\n\n"
         "A missing answer is a failed call, never a score.",
-        _with('"exec/tool" { exec = "tool {prompt}" { answer = json("result") } }'),
-        _with('"exec/tool" { exec = "tool {prompt}" { answer = json(".result") } }'),
+        with_target('"exec/tool" { exec = "tool {prompt}" { answer = json("result") } }'),
+        with_target('"exec/tool" { exec = "tool {prompt}" { answer = json(".result") } }'),
     ),
     Code(
         623,
@@ -130,16 +122,16 @@ CODES: tuple[Code, ...] = (
         'A model is served by a provider that litellm supports, by a command (`"exec/name"` with `exec = "..."`), or '
         'by your own function (`"mine/name"` with `backend = python("module:function")`). A command receives only its '
         "arguments and input, so put parameters such as `temperature` into the command.",
-        _with('"exec/tool" { exec = "tool {prompt}"; temperature = 0 }'),
-        _with('"exec/tool" { exec = "tool --temperature 0 {prompt}" }'),
+        with_target('"exec/tool" { exec = "tool {prompt}"; temperature = 0 }'),
+        with_target('"exec/tool" { exec = "tool --temperature 0 {prompt}" }'),
     ),
     Code(
         624,
         "missing working folder",
         "`folder` is the working folder of a command, relative to the program. skillc does not create it, because an "
         "empty folder is rarely intended. Without the setting each call runs in a new empty folder.",
-        _with('"exec/tool" { exec = "tool {prompt}" { folder = "workshop" } }'),
-        _with('"exec/tool" { exec = "tool {prompt}" }'),
+        with_target('"exec/tool" { exec = "tool {prompt}" { folder = "workshop" } }'),
+        with_target('"exec/tool" { exec = "tool {prompt}" }'),
         files={"trivia.jsonl": trivia(100)},
         found_by="compile",
     ),

@@ -167,7 +167,7 @@ def _redefined(old: MetricPlan, new: MetricPlan, *, is_deciding: bool) -> Change
 
 
 def _brief(rubric: RubricPlan | None) -> str | None:
-    """Return the begin of what a rubric asks."""
+    """Return the beginning of the questions and levels of a rubric."""
     if rubric is None:
         return None
     parts = [

@@ -115,10 +115,10 @@ def _answer(plan: AnswerPlan) -> str:
 
 
 def _exec(plan: ExecPlan) -> str:
-    said = [f"`{plan.shown}`", *([f"answer {_answer(plan.answer)}"] if plan.answer != AnswerPlan() else [])]
-    said += [f"in `{plan.folder}`"] if plan.folder is not None else []
-    said += [f"given {', '.join(plan.environment)}"] if plan.environment else []
-    return ", ".join(said)
+    parts = [f"`{plan.shown}`", *([f"answer {_answer(plan.answer)}"] if plan.answer != AnswerPlan() else [])]
+    parts += [f"in `{plan.folder}`"] if plan.folder is not None else []
+    parts += [f"given {', '.join(plan.environment)}"] if plan.environment else []
+    return ", ".join(parts)
 
 
 _RENDERERS: Mapping[type[BaseModel], Callable[..., str]] = {
