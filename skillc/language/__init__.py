@@ -6,8 +6,8 @@
 - *modules*: `linking.py` follows `use` with the loader of `modules.py`, which reads only files in its folders
   (`syntax/files.py`); `skill_packages.py` finds installed packages without importing them. `library.py` is
   what `skillc std` shows.
-- *declarations*: `statements.py` tells declarations from settings, `entities.py` and `settings.py` read their values.
-  `rules.py`, `skill_folder.py`, `commands.py` and `judges.py` check what a type cannot express.
+- *declarations*: `statements.py` separates declarations and settings, `entities.py` and `settings.py` read their
+  values. `rules.py`, `skill_folder.py`, `commands.py` and `judges.py` check what a type cannot express.
 - *expressions*: `lower.py` lowers metrics and gates in the scopes of `scope.py`: `expressions.py`, `calls.py` with the
   readers of `arguments.py`, and `functions.py` for those of the program.
 - *for editors*: `links.py` resolves each name, also in a damaged program; `vocabulary.py` lists the

@@ -1,4 +1,4 @@
-"""Commands, of models and of agents: split them, fill their placeholders, and check what a program says of them."""
+"""Commands, of models and of agents: split them, fill their placeholders, and check what a program declares of them."""
 
 from __future__ import annotations
 

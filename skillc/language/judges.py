@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from skillc.diagnostics.diagnostic import Label, Reporter
+from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.terms import CallTerm, ListTerm, Term, WordTerm, calls
 from skillc.language.checked import Entity, amount_of
-from skillc.language.types import add_error
+from skillc.language.types import add_error, check_distinct
 
 MALFORMED = "SK427"
 _LEVEL = re.compile(r"(?P<level>\d{1,4})(?:\s*[.:)=–—-]\s+|\s+)(?P<meaning>\S.*)")
@@ -93,13 +93,8 @@ def check_rubric(report: Reporter, rubric: Entity) -> None:
         add_error(report, MALFORMED, rubric, f"the rubric `{name}` has neither a text nor criteria", hint)
     elif isinstance(rubric.value, str):
         _check_text(report, rubric, f"the rubric `{name}`")
-    seen: dict[str, Entity] = {}
+    check_distinct(report, criteria, "criteria")
     for each in criteria:
-        first = seen.setdefault(each.name or "", each)
-        if first is not each:
-            label = Label(first.source, first.span, "first declared here")
-            message = f"two criteria are named `{each.name}`"
-            add_error(report, "SK203", each, message, "rename one of them", (label,))
         _check_text(report, each, f"the criterion `{each.name}`")
         weight = amount_of(each.settings, "weight")
         if weight is not None and weight <= 0:

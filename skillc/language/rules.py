@@ -27,7 +27,7 @@ from skillc.language.loop import CAPS
 from skillc.language.modules import Module
 from skillc.language.rollouts import ONE_TURN, SEES_IMAGES, WITHOUT_OPENING, agent_block, rollout_kind
 from skillc.language.statements import KindDeclaration
-from skillc.language.types import FileErrors, add_error
+from skillc.language.types import FileErrors, add_error, check_distinct
 from skillc.syntax.source import Span
 
 LEAST_CUT = 20
@@ -170,15 +170,9 @@ def check_skill(report: Reporter, skill: Entity) -> None:
     if len(name) > NAME_CHARACTERS:
         message = f"the name has {len(name)} characters; agents load at most {NAME_CHARACTERS}"
         add_error(report, "SK218", skill, message, "choose a shorter name")
-    seen: dict[str, Entity] = {}
-    for child in skill.children:
-        if child.kind != "section" or child.name is None:
-            continue
-        first = seen.setdefault(child.name, child)
-        if first is not child:
-            label = Label(first.source, first.span, "first declared here")
-            add_error(report, "SK203", child, f"two sections are named `{child.name}`", "rename one of them", (label,))
-        check_section(report, child)
+    check_distinct(report, skill.children_of("section"), "sections")
+    for section in skill.children_of("section"):
+        check_section(report, section)
 
 
 def check_opening(report: Reporter, task: Entity, skills: Iterable[Entity]) -> None:

@@ -98,8 +98,10 @@ def locate(name: str, found: Mapping[str, tuple[PackageClaim, ...]]) -> Package:
     claim = claimed[0]
     module = claim.value.strip()
     if not _IMPORTABLE.fullmatch(module):
-        message = f"the entry point of {claim.label} names no package: {_why(claim)}"
-        raise PackageError("SK117", message, hint=_fix(claim))
+        first = re.split(r"[^\w]", module)[0] or "its_package"
+        hint = f'its maintainer declares `{claim.name} = "{first}"`, a top-level package with the files'
+        message = f"the entry point of {claim.label} names no package: {_why(module)}"
+        raise PackageError("SK117", message, hint=hint)
     return Package(name, module, _folder(claim, module), f"{_name(claim.distribution)} {_version(claim.distribution)}")
 
 
@@ -155,8 +157,8 @@ def _version(distribution: Distribution) -> str:
         return "?"
 
 
-def _why(claim: PackageClaim) -> str:
-    value = claim.value.strip()
+def _why(value: str) -> str:
+    """Why the value of an entry point is no package."""
     if not value:
         return "it is empty"
     if ":" in value or "[" in value:
@@ -164,11 +166,6 @@ def _why(claim: PackageClaim) -> str:
     if "." in value:
         return f"finding `{value}` would run `{value.partition('.')[0]}`"
     return f"`{value}`"
-
-
-def _fix(claim: PackageClaim) -> str:
-    first = re.split(r"[^\w]", claim.value.strip())[0] or "its_package"
-    return f'its maintainer declares `{claim.name} = "{first}"`, a top-level package with the files'
 
 
 def _folder(claim: PackageClaim, module: str) -> Path:

@@ -199,7 +199,7 @@ class Classifier:
             self._error("SK210", span, "a name must be one word", f"write `{joined}`", fix=fix)
 
     def _has_shape(self, decl: KindDeclaration) -> bool:
-        """Whether it has a type, parameters, a value and a block where its kind says so."""
+        """Whether it has a type, parameters, a value and a block where its kind takes them."""
         kind, node = decl.kind, decl.node
         what = f"`{' '.join(word.text for word in node.words)}`"
         if kind.type and node.type is None:

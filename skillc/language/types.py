@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -108,6 +109,17 @@ def add_error(
 ) -> None:
     """Report an error at a declaration or a setting."""
     report.add(code, at.source, at.span, message, hint=hint, secondary=secondary)
+
+
+def check_distinct(report: Reporter, entities: Iterable[Entity], what: str) -> None:
+    """Check that declarations in one block, such as "sections", have different names."""
+    seen: dict[str | None, Entity] = {}
+    for entity in entities:
+        first = seen.setdefault(entity.name, entity)
+        if first is not entity:
+            label = Label(first.source, first.span, "first declared here")
+            message = f"two {what} are named `{entity.name}`"
+            add_error(report, "SK203", entity, message, "rename one of them", (label,))
 
 
 # ---- conversions ----------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class ArmLock(Frozen):
 class OpenedLock(Frozen):
     """Where the target opened a skill: rollouts that should and did, should, should not and did, should not.
 
-    `precision` and `recall` are None on a split where it should always or never be opened: then they say nothing.
+    `precision` and `recall` are None on a split where it should always or never be opened, where they mean nothing.
     """
 
     hits: int = 0
