@@ -42,14 +42,7 @@ from skillc.gates.terms import (
 from skillc.gates.units import POINTS, SHARE, format_amount, places_for, unit_of_metric
 
 _GAP = 3
-_NEEDS = {
-    ">": "more than",
-    ">=": "at least",
-    "<": "less than",
-    "<=": "at most",
-    "==": "exactly",
-    "!=": "anything but",
-}
+_NEEDS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most", "==": "exactly", "!=": "anything but"}
 
 
 def draw(term: Term, evidence: Evidence) -> str:

@@ -259,8 +259,7 @@ def points_above(above: Term, below: Term) -> Fraction | None:
 def size_and_depth(term: Term) -> tuple[int, int]:
     """The number of parts, shared ones counted each time, and the depth (1 without parts)."""
     return fold(
-        term,
-        lambda _, inner: (1 + sum(count for count, _ in inner), 1 + max((depth for _, depth in inner), default=0)),
+        term, lambda _, inner: (1 + sum(count for count, _ in inner), 1 + max((depth for _, depth in inner), default=0))
     )
 
 

@@ -122,12 +122,7 @@ _SERVE = (
     ),
     SettingKind("dtype", (words(*DTYPES), TEXT), "the type of weights and activations", unset="that of the model"),
     SettingKind("quantization", (TEXT,), "how weights are quantized", unset="as configured in the model's folder"),
-    SettingKind(
-        "gpu_share",
-        (number(0, 1),),
-        "share of each GPU's memory for the server",
-        unset="the default of vLLM",
-    ),
+    SettingKind("gpu_share", (number(0, 1),), "share of each GPU's memory for the server", unset="the default of vLLM"),
     SettingKind("tensor_parallel", (count(),), "GPUs that share one copy of the model", default=1),
     SettingKind("data_parallel", (count(),), "copies of the model", default=1),
     SettingKind("port", (count(),), "the port on this machine", unset="a free one"),
@@ -157,10 +152,7 @@ MODEL_PARAMETERS = (
                     SettingKind("output", (DOLLARS,), "dollars per million tokens received"),
                     SettingKind("cached", (DOLLARS,), "dollars per million tokens cached by the provider"),
                     SettingKind(
-                        "call",
-                        (DOLLARS,),
-                        "largest cost of one call besides tokens, in dollars",
-                        default=Fraction(0),
+                        "call", (DOLLARS,), "largest cost of one call besides tokens, in dollars", default=Fraction(0)
                     ),
                 ),
             ),
@@ -178,10 +170,7 @@ MODEL_PARAMETERS = (
     SettingKind("seed", (count(low=0),), "the seed that is sent with each call", sent=True),
     SettingKind("timeout", (TIME,), "time limit of one attempt of a call", default=Fraction(300)),
     SettingKind(
-        "down",
-        (TIME,),
-        "how long its endpoint may be unreachable before the run stops",
-        default=Fraction(300),
+        "down", (TIME,), "how long its endpoint may be unreachable before the run stops", default=Fraction(300)
     ),
     SettingKind("concurrency", (count(),), "limit of calls in flight", unset="adapted to the endpoint"),
     SettingKind("rpm", (count(),), "limit of requests per minute"),

@@ -91,10 +91,7 @@ class OptimizePlan:
         20, "earlier failures added to a batch", count("examples", low=0), stages=("rollout", "reflect")
     )
     retries: int = setting(
-        0,
-        "smaller patches tried after a rejection, without the edits that broke most",
-        count(low=0),
-        stages=("gate",),
+        0, "smaller patches tried after a rejection, without the edits that broke most", count(low=0), stages=("gate",)
     )
     wave: int | None = setting(
         None,

@@ -35,11 +35,7 @@ class Loader:
     """
 
     def __init__(
-        self,
-        root: Path,
-        skill_sections: Callable[[Path], Mapping[str, str]] | None = None,
-        *,
-        complete: bool = True,
+        self, root: Path, skill_sections: Callable[[Path], Mapping[str, str]] | None = None, *, complete: bool = True
     ) -> None:
         self.root = root
         self.complete = complete

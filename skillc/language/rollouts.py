@@ -33,9 +33,7 @@ _MCP = Form(
     ),
 )
 _TOOLS = SettingKind(
-    "tools",
-    (Form("list", items=(PYTHON, _MCP)),),
-    "what the agent may call: functions, and the tools of MCP servers",
+    "tools", (Form("list", items=(PYTHON, _MCP)),), "what the agent may call: functions, and the tools of MCP servers"
 )
 _TOOL_LIMITS = (
     SettingKind("timeout", (TIME,), "time limit of one call of a tool", default=Fraction(60)),

@@ -12,16 +12,7 @@ from skillc.diagnostics.suggest import spelling_hint
 from skillc.fences import describe_unclosed
 from skillc.gates.functions import NAMES
 from skillc.language.arguments import group_problem
-from skillc.language.checked import (
-    Entity,
-    Setting,
-    Shares,
-    Unsupported,
-    Word,
-    amount_of,
-    is_trained,
-    text_of,
-)
+from skillc.language.checked import Entity, Setting, Shares, Unsupported, Word, amount_of, is_trained, text_of
 from skillc.language.kinds import DATA_FILES
 from skillc.language.loop import CAPS
 from skillc.language.modules import Module

@@ -12,16 +12,7 @@ from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level
 from skillc.gates.terms import FieldTerm, MeanTerm, SkillState, StateTerm
-from skillc.language.checked import (
-    CheckedMetric,
-    Entity,
-    Unsupported,
-    amount_of,
-    count_of,
-    fields_of,
-    of_kind,
-    word_of,
-)
+from skillc.language.checked import CheckedMetric, Entity, Unsupported, amount_of, count_of, fields_of, of_kind, word_of
 from skillc.language.kinds import STATES, default_of
 from skillc.language.modules import Module, alias_hint, hint_elsewhere, use_hint
 from skillc.language.rollouts import most_calls, most_turns, rollout_kind, tools_of

@@ -24,16 +24,7 @@ from skillc.language.checked import (
 from skillc.language.commands import split_command
 from skillc.language.judges import judge_calls, judge_roles
 from skillc.language.kinds import MODEL_PARAMETERS, default_of
-from skillc.plan.schema import (
-    RULEBOOK,
-    AnswerPlan,
-    ExecPlan,
-    ModelPlan,
-    PacingPlan,
-    Plan,
-    PricePlan,
-    provider_of,
-)
+from skillc.plan.schema import RULEBOOK, AnswerPlan, ExecPlan, ModelPlan, PacingPlan, Plan, PricePlan, provider_of
 from skillc.plan.settings import plain, plain_block
 from skillc.text import listed
 
