@@ -18,7 +18,7 @@ from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.models.ledger import Spending
 from skillc.optimize.final import FinalResult, final_test
-from skillc.optimize.host import SilentObserver
+from skillc.optimize.host import Observer
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.run import train_by_method
 from skillc.optimize.rollouts import Rollouts
@@ -225,8 +225,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         plan: Plan,
         client: Client,
     ) -> tuple[TrainResult, FinalResult, tuple[Mapping[str, JsonValue], ...]]:
-        observer = _LoggingObserver()
-        session = Session(plan, client, observer, Stop(plan.budget.time))
+        session = Session(plan, client, _LoggingObserver(), Stop(plan.budget.time))
         job = ModuleTask(
             student=student,
             texts=lambda document: _texts(document, student, plan, instructions),
@@ -247,7 +246,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
             await runner.close()
         if tested.verdict.n:
             self._looks[_test_of(material)] = self._look(material)
-        return trained, tested, tuple(observer.decisions)
+        return trained, tested, tuple(session.watch.decisions)
 
     def _scored(self, gold: Any, prediction: Any, trace: Any, example: str) -> ScoredPrediction:
         score, feedback = scored(self.metric, gold, prediction, trace, low=self.low, high=self.high, example=example)
@@ -258,11 +257,10 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         return self._looks.get(_test_of(material), 0) + 1
 
 
-class _LoggingObserver(SilentObserver):
-    """Keeps decisions and logs notes."""
+class _LoggingObserver(Observer):
+    """Logs notes."""
 
     def note(self, message: str) -> None:
-        super().note(message)
         _log.info(message)
 
 
