@@ -146,6 +146,7 @@ class Decision:
         guidance: the new text of the slow section `section`.
         sections: new texts of whole sections, by name.
         pool: rank and number of the candidates of the step.
+        trains: `about` for a candidate that is a description, not a skill.
     """
 
     number: int
@@ -176,6 +177,7 @@ class Decision:
     guidance: str = ""
     sections: Mapping[str, str] = field(default_factory=dict)
     pool: tuple[int, int] | None = None
+    trains: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -231,6 +233,7 @@ def _decision(line: Line) -> Decision:
         guidance=_text(line, "guidance"),
         sections={name: str(text) for name, text in sections.items()} if isinstance(sections, dict) else {},
         pool=(_count(pool, "candidate"), _count(pool, "of")) if isinstance(pool, dict) else None,
+        trains=_text(line, "trains"),
     )
 
 

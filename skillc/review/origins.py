@@ -66,8 +66,20 @@ def skill_lines(view: RunView, skill: str) -> tuple[SkillLine, ...]:
             continue
         lines = content.decode().splitlines()
         origins = _of_lines(lines, document, rules, sections, None if name == SKILL_FILE else name)
+        if name == SKILL_FILE:
+            _add_description(view, document, lines, origins)
         found += [SkillLine(name, i, text, origins[i - 1]) for i, text in enumerate(lines, 1)]
     return tuple(found)
+
+
+def _add_description(view: RunView, document: Document, lines: Sequence[str], origins: list[Origin | None]) -> None:
+    """Set the origin of the description, if the run trained it."""
+    initial = view.skills.get(view.initial)
+    trained = [each for each in view.decisions if each.trains and each.accepted]
+    if trained and initial is not None and initial.about != document.about:
+        at = next((i for i, line in enumerate(lines) if line.startswith("description: ")), None)
+        if at is not None:
+            origins[at] = Origin(trained[-1], None)
 
 
 def _origins(view: RunView, decisions: Sequence[Decision]) -> tuple[dict[str, Origin], dict[str, Origin]]:

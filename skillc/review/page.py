@@ -216,6 +216,7 @@ def _grid(grid: Grid, number: int, places: dict[str, int]) -> dict[str, Any]:
         "id": f"grid-{number}",
         "title": f"{SPLIT_WORDS[grid.split]}: {grid.metric}",
         "counts": counts,
+        "size": f"{counted(len(kept), 'example')} by {counted(len(grid.columns), 'column')}",
         "columns": grid.columns,
         "fates": list(grid.fates),
         "right": f"{' → '.join(shares)} %",
@@ -414,7 +415,13 @@ def _spent(view: RunView) -> dict[str, Any]:
     whole = None if any(each.cost is None for each in spent) else sum(each.cost or 0 for each in spent)
     every = f"{sum(each.seconds for each in spent):,.1f}"
     total = ["total", "", *(f"{count:,}" for count in sums), _cost(whole), every]
-    return {"spent_heads": heads, "spent": rows, "spent_total": total}
+    return {"spent_heads": heads, "spent": rows, "spent_total": total, "unstaged": _unstaged(view.lock, sums)}
+
+
+def _unstaged(lock: Lock | None, sums: Sequence[int]) -> str:
+    """Return how many charged calls no stage has; empty for none."""
+    other = lock.charged.calls - sums[0] if lock is not None and sums else 0
+    return f"{counted(other, 'further charged call')} of other optimizers have no stage." if other > 0 else ""
 
 
 def _cost(nano: int | None) -> str:

@@ -202,7 +202,7 @@ def _view(
     best = lock.skill.best if lock is not None else _last_accepted(decisions, start)
     compiled = _compiled(skill, plan) if skill is not None else None
     # A run that starts from a compiled skill needs the runs before it.
-    skills = rebuilt_skills([*known, *decisions], [first, *([compiled] if compiled is not None else [])])
+    skills = rebuilt_skills([*known, *decisions], first, compiled)
     _report_texts(decisions, skills, start, missing)
     dataset = _dataset(planned, lock, missing)
     examples = _placed(dataset) if dataset is not None else {}

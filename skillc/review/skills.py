@@ -6,20 +6,27 @@ from collections.abc import Iterable, Mapping
 
 from skillc.document.edits import apply_edits, rewrite
 from skillc.document.skill import Document, digest
+from skillc.optimize.description import description_of, with_description
 from skillc.review.decisions import Decision
 
 
-def rebuilt_skills(decisions: Iterable[Decision], known: Iterable[Document]) -> dict[str, Document]:
+def rebuilt_skills(
+    decisions: Iterable[Decision], initial: Document, compiled: Document | None = None
+) -> dict[str, Document]:
     """Return each skill that can be rebuilt, by digest.
 
-    A rebuilt skill whose digest is not the recorded one is left out, with all that were made from it.
+    A rebuilt skill whose digest is not the recorded one is left out, with all that were made from it. A description
+    that was trained is a document of its own, and makes a skill of the initial one.
 
     Args:
         decisions: of one run or of several, in any order.
-        known: skills to start from.
+        initial: the skill of the program.
+        compiled: another skill to start from.
     """
-    skills = {digest(document): document for document in known}
     waiting = [each for each in decisions if each.candidate]
+    known = [initial, *([compiled] if compiled is not None else [])]
+    known += [description_of(initial)] if any(each.trains for each in waiting) else []
+    skills = {digest(document): document for document in known}
     while True:
         left = []
         for decision in waiting:
@@ -30,6 +37,9 @@ def rebuilt_skills(decisions: Iterable[Decision], known: Iterable[Document]) -> 
             made = _candidate(parent, decision)
             if digest(made) == decision.candidate:
                 skills[decision.candidate] = made
+                if decision.trains:
+                    described = with_description(initial, made)
+                    skills[digest(described)] = described
         if len(left) == len(waiting):
             return skills
         waiting = left

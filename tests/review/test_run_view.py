@@ -7,14 +7,18 @@ from fractions import Fraction
 import pytest
 from made_run import MARKUP, make_run
 
+from skillc.document.edits import Add, apply_edits, edit_to_json, rewrite
 from skillc.document.skill import digest
 from skillc.errors import SkillcError
+from skillc.optimize.description import description_of, with_description
 from skillc.outcomes import Scored
 from skillc.review.confidence import confidence_lines
 from skillc.review.curve import curve_of
+from skillc.review.decisions import decisions_of
 from skillc.review.origins import lineage, skill_lines
 from skillc.review.run_view import read_run
 from skillc.review.saved import saved_by
+from skillc.review.skills import rebuilt_skills
 from skillc.store import RunStore
 
 
@@ -151,6 +155,27 @@ def test_a_fresh_clone_has_texts_but_neither_cells_nor_charges(copied):
     assert known
     assert all(each.interval is None for each in known)
     assert saved_by(found).calls is None
+
+
+def test_a_trained_description_is_rebuilt_and_makes_a_skill(view):
+    first = view.skills[view.initial]
+    before = description_of(first)
+    edit = Add("about", "Leave it closed for birds.")
+    after = apply_edits(before, [edit]).document
+    described = with_description(first, after)
+    row = {"edits": [edit_to_json(edit)], "trains": "about", "result": "accept", "decision": 1}
+    (decision,) = decisions_of([{**row, "incumbent": digest(before), "candidate": digest(after)}])
+    skills = rebuilt_skills([decision], first)
+    assert set(skills) == {digest(each) for each in (first, before, after, described)}
+    assert described.about == "Say what kind of thing a text is about. Leave it closed for birds."
+
+
+def test_sections_of_another_method_are_rebuilt(view):
+    first = view.skills[view.initial]
+    made = rewrite(first, "rules", "- If it purrs, answer animal.").document
+    row = {"sections": {"rules": "- If it purrs, answer animal."}, "result": "accept", "decision": 1}
+    (decision,) = decisions_of([{**row, "incumbent": digest(first), "candidate": digest(made)}])
+    assert rebuilt_skills([decision], first) == {digest(first): first, digest(made): made}
 
 
 def test_a_changed_program_leaves_texts_out_and_says_so(copied):
