@@ -7,16 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
-from skillc.document.skill import digest
+from skillc.data.dataset import Dataset
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.gates.terms import metrics_read
 from skillc.json_values import as_text
-from skillc.optimize.engine import Engine, SearchState
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import MICRO, Example, Scored, Unmeasured
 from skillc.plan.judges import may_compare, reads_judge
@@ -131,35 +130,55 @@ class RunItems:
         return tuple(item for item in self.items if item.split == split)
 
 
+class Recorded(Protocol):
+    """Rollouts by the digest of their skill: those of a run at work, or of a store."""
+
+    def outcome(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
+        """Return a rollout, or None."""
+
+    def examples(self) -> frozenset[str]:
+        """Return the ids of the examples that any skill was run on."""
+
+
 def collect_items(
-    run: str, engine: Engine, state: SearchState, decisions: Sequence[Mapping[str, JsonValue]], *, tested: bool
+    run: str,
+    plan: Plan,
+    dataset: Dataset,
+    rollouts: Recorded,
+    decisions: Sequence[Mapping[str, JsonValue]],
+    *,
+    initial: str,
+    best: str,
+    tested: bool,
 ) -> RunItems:
     """Return the cells of a run.
 
     Args:
         run: its id.
-        engine: with all outcomes.
-        state: after the last decision.
+        plan: its plan.
+        dataset: its examples.
+        rollouts: all outcomes.
         decisions: of the history.
+        initial: digest of the initial skill.
+        best: digest of the best skill.
         tested: whether the final test was made.
     """
-    versions, epochs = _versions(state, decisions)
-    dataset = engine.dataset
+    versions, epochs = _versions(initial, best, decisions)
     splits: list[tuple[SplitName, Sequence[Example]]] = [("train", dataset.train), ("validation", dataset.validation)]
     if tested:
         splits.append(("test", dataset.test))
-    best, measures = digest(state.best), measures_of(engine.plan)
+    measures = measures_of(plan)
     names = [each.name for each in measures]
-    ran = engine.rollouts.examples()
+    ran, samples = rollouts.examples(), plan.optimize.samples
     made = [
-        _item(engine, example, split, versions, names)
+        _item(rollouts, example, split, versions, names, samples)
         for split, examples in splits
         for example in examples
         if example.id in ran
     ]
     return RunItems(
         run=run,
-        goal=engine.plan.goal.name,
+        goal=plan.goal.name,
         measures=measures,
         versions=versions,
         epochs=epochs,
@@ -200,10 +219,10 @@ def _read(plan: Plan, names: set[str]) -> set[str]:
 
 
 def _versions(
-    state: SearchState, decisions: Sequence[Mapping[str, JsonValue]]
+    initial: str, best: str, decisions: Sequence[Mapping[str, JsonValue]]
 ) -> tuple[tuple[Version, ...], tuple[tuple[int, tuple[int, ...]], ...]]:
     """Return the incumbents in order, each once, and their indices by epoch."""
-    found = [Version(digest(state.initial), "start", 0)]
+    found = [Version(initial, "start", 0)]
     index = {found[0].digest: 0}
 
     def add(name: str, place: str, decision: int) -> int:
@@ -223,17 +242,21 @@ def _versions(
             used.append(active)
         if decision.get("result") == "accept":
             add(str(decision.get("candidate")), str(decision.get("place")), number)
-    add(digest(state.best), "best", 0)
+    add(best, "best", 0)
     return tuple(found), tuple((epoch, tuple(used)) for epoch, used in epochs.items())
 
 
 def _item(
-    engine: Engine, example: Example, split: SplitName, versions: Sequence[Version], metrics: Sequence[str]
+    rollouts: Recorded,
+    example: Example,
+    split: SplitName,
+    versions: Sequence[Version],
+    metrics: Sequence[str],
+    samples: int,
 ) -> Item | None:
     """Return the cells of an example, None if no version was run on it."""
-    samples = range(engine.plan.optimize.samples)
     outcomes = [
-        [found for sample in samples if (found := engine.rollouts.outcome(version.digest, example.id, sample))]
+        [found for sample in range(samples) if (found := rollouts.outcome(version.digest, example.id, sample))]
         for version in versions
     ]
     if not any(outcomes):

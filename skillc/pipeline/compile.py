@@ -302,7 +302,16 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
     dataset = job.estimated.dataset
     baselines = baseline_means(plan, dataset, dataset.test, run.meter)
     served = run.session.client.servers.summaries()
-    items = collect_items(run.name, trained.engine, trained.state, decisions, tested=tested.verdict.n > 0)
+    items = collect_items(
+        run.name,
+        plan,
+        trained.engine.dataset,
+        trained.engine.rollouts,
+        decisions,
+        initial=digest(trained.state.initial),
+        best=digest(trained.state.best),
+        tested=tested.verdict.n > 0,
+    )
     write_items(run.folder.path, items)
     return Compiled(trained, tested, lock, paths.skill, spent, baselines, items, kept, served, withheld=withheld)
 

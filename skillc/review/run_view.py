@@ -15,7 +15,7 @@ from skillc.document.folder import read_skill
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, plan_file
-from skillc.items.record import RunItems, SplitName, read_items
+from skillc.items.record import RunItems, SplitName, collect_items, read_items
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import Example
 from skillc.plan.digest import plan_digest
@@ -92,7 +92,7 @@ class RunView:
 
     def outcome(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
         """Return a recorded rollout, None if there is none."""
-        return None if self.outcomes is None else self.outcomes.get(skill, example, sample)
+        return None if self.outcomes is None else self.outcomes.outcome(skill, example, sample)
 
 
 def read_run(path: Path) -> RunView:
@@ -121,7 +121,7 @@ def read_run(path: Path) -> RunView:
         lock=lock,
         run=lock.run,
         delivered=paths == own,
-        decisions=decisions_of(lines),
+        lines=lines,
         known=decisions_of(known),
         skill=paths,
         stored=stored,
@@ -168,14 +168,13 @@ def _without_lock(program: Path) -> RunView:
         if described.get("program") != program.name:
             continue
         stored = read_store(info.parent)
-        decisions = decisions_of(stored.decisions if stored is not None else ())
         missing = ["the run has written no lock yet, so there is no test and no verdict"]
         return _view(
             planned=planned,
             lock=None,
             run=info.parent.name,
             delivered=False,
-            decisions=decisions,
+            lines=stored.decisions if stored is not None else (),
             known=(),
             skill=None,
             stored=stored,
@@ -190,13 +189,13 @@ def _view(
     lock: Lock | None,
     run: str,
     delivered: bool,
-    decisions: tuple[Decision, ...],
+    lines: Sequence[Mapping[str, Any]],
     known: tuple[Decision, ...],
     skill: ArtifactPaths | None,
     stored: StoredRun | None,
     missing: list[str],
 ) -> RunView:
-    plan, root = planned.plan, planned.root
+    plan, root, decisions = planned.plan, planned.root, decisions_of(lines)
     first = initial_skill(plan, root)
     start = lock.skill.initial if lock is not None else decisions[0].incumbent if decisions else digest(first)
     best = lock.skill.best if lock is not None else _last_accepted(decisions, start)
@@ -207,14 +206,13 @@ def _view(
     dataset = _dataset(planned, lock, missing)
     examples = _placed(dataset) if dataset is not None else {}
     outcomes = outcomes_of(stored, plan, skills, examples) if stored is not None else None
-    folder = RunFolder(root / HOME, run).path
-    items = read_items(folder)
+    items = read_items(RunFolder(root / HOME, run).path)
     if stored is None:
         missing.append("the run was not recorded on this machine, so rollouts and what each stage spent are not shown")
-    elif items is None:
-        missing.append(
-            "the items of this run are not recorded: repeat the compile, which pays for no call again, to see the grid"
-        )
+    elif items is None and dataset is not None and outcomes is not None:
+        # A run that was killed, or compiled by an earlier version, has no record of its items.
+        tested = lock is not None and lock.test.n > 0
+        items = collect_items(run, plan, dataset, outcomes, lines, initial=start, best=best, tested=tested)
     return RunView(
         program=planned.path,
         plan=plan,

@@ -75,7 +75,11 @@ class Outcomes:
     def __iter__(self) -> Iterator[Key]:
         return iter(self._values)
 
-    def get(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
+    def examples(self) -> frozenset[str]:
+        """Return the ids of the examples that any skill was run on."""
+        return frozenset(example for _, example, _ in self._values)
+
+    def outcome(self, skill: str, example: str, sample: int = 0) -> Outcome | None:
         """Return a rollout, None if it was not run."""
         text = self._values.get((skill, example, sample))
         return None if text is None else Outcome.from_json(json.loads(text))

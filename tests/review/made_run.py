@@ -109,16 +109,12 @@ def make_run(folder, *, steps=6, examples=60, markup="", words=12):
         (paths.folder / name).write_bytes(content)
     write_history(paths.history, history_text((), RUN, made.decisions))
     write_lock(paths.lock, made.lock(planned, paths, head_of(RUN, made.decisions)))
-    engine = SimpleNamespace(
-        plan=plan,
-        dataset=dataset,
-        rollouts=SimpleNamespace(
-            outcome=lambda skill, example, sample=0: outcomes.get((skill, example)) if sample == 0 else None,
-            examples=lambda: frozenset(example for _, example in outcomes),
-        ),
+    recorded = SimpleNamespace(
+        outcome=lambda skill, example, sample=0: outcomes.get((skill, example)) if sample == 0 else None,
+        examples=lambda: frozenset(example for _, example in outcomes),
     )
-    state = SimpleNamespace(initial=initial, best=made.best)
-    write_items(run.path, collect_items(RUN, engine, state, made.decisions, tested=True))
+    ends = {"initial": digest(initial), "best": digest(made.best)}
+    write_items(run.path, collect_items(RUN, plan, dataset, recorded, made.decisions, **ends, tested=True))
     return Made(folder, program, paths, run, made.best, initial, made.decisions)
 
 

@@ -66,6 +66,14 @@ def test_outcomes_are_found_by_skill_and_example(view, finished):
     assert view.outcome(view.best, "unknown") is None
 
 
+def test_items_are_collected_from_the_store_where_no_record_of_them_is(view, copied):
+    (record,) = (copied / ".skillc/runs").glob("*/items.json")
+    record.unlink()
+    found = read_run(copied / "things.skill")
+    assert found.missing == ()
+    assert found.items == view.items
+
+
 def test_charges_are_summed_by_role_and_stage(view):
     stages = {each.stage: each for each in view.spent}
     assert set(stages) == {"rollout", "gate", "test"}
