@@ -59,11 +59,12 @@ def gain_words(lock: Lock, metric: MetricPlan) -> str:
 
 
 def look_words(lock: Lock) -> str:
-    """Return which look at the test split this was; empty without a test."""
+    """Return which look at the test split this was, and its result; empty without a test."""
     test = lock.test
     if not test.look or test.alpha is None:
         return ""
-    return f"look {test.look} at this test split, tested at level {float(test.alpha):.3g}"
+    found = f"look {test.look} at this test split, tested at level {float(test.alpha):.3g}"
+    return found if test.p is None else f"{found}: p = {float(test.p):.2g}"
 
 
 def detectable_words(lock: Lock, metric: MetricPlan) -> str:
@@ -86,6 +87,6 @@ def noise_words(lock: Lock, metric: MetricPlan) -> str:
 def confidence_lines(lock: Lock | None, metric: MetricPlan) -> tuple[str, ...]:
     """Return what is known of the certainty of a run, a line each."""
     if lock is None:
-        return ("there is no verdict: the run has not written its lock",)
+        return ("there is no test and no verdict: the run has not written its lock",)
     lines = (gain_words(lock, metric), look_words(lock), detectable_words(lock, metric), noise_words(lock, metric))
     return tuple(line for line in lines if line)

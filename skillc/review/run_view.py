@@ -168,7 +168,6 @@ def _without_lock(program: Path) -> RunView:
         if described.get("program") != program.name:
             continue
         stored = read_store(info.parent)
-        missing = ["the run has written no lock yet, so there is no test and no verdict"]
         return _view(
             planned=planned,
             lock=None,
@@ -178,7 +177,7 @@ def _without_lock(program: Path) -> RunView:
             known=(),
             skill=None,
             stored=stored,
-            missing=missing,
+            missing=[],
         )
     raise SkillcError(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
 

@@ -143,7 +143,7 @@ def test_what_was_not_paid_for_is_counted(view):
 def test_the_words_of_confidence_come_from_the_lock(view):
     assert confidence_lines(view.lock, view.plan.goal) == (
         "gain +30.0 points on test (held out), 95 % interval +10.0 to +40.0, 25 pairs in 25 groups",
-        "look 1 at this test split, tested at level 0.05",
+        "look 1 at this test split, tested at level 0.05: p = 0.001",
         "smallest detectable gain: 10.0 points (80 % power)",
         "noise floor: measured again, 3 of 10 validation examples score differently; "
         "a gain below 4.0 points is within it",
@@ -234,7 +234,10 @@ def test_a_run_is_read_while_it_is_open_and_before_it_has_a_lock(copied):
     assert found.lock is None
     assert [each.completed is not None for each in found.decisions[:2]] == [True, False]
     assert len(found.outcomes) > 0
-    assert confidence_lines(None, found.plan.goal) == ("there is no verdict: the run has not written its lock",)
+    assert found.missing == ()
+    assert confidence_lines(None, found.plan.goal) == (
+        "there is no test and no verdict: the run has not written its lock",
+    )
 
 
 def test_a_program_that_was_never_compiled_is_an_error(copied):
