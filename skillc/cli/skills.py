@@ -101,7 +101,10 @@ def history(skill: Path, last: bool, items: bool, metric: str | None, as_json: b
     show_default=True,
     help="A page for a browser, or a short summary in markdown for a pull request.",
 )
-def report(skill: Path, output: Path | None, style: str) -> int:
+@click.option(
+    "--run", metavar="ID", help="Another run than the last, by the beginning of its id; `history` lists them."
+)
+def report(skill: Path, output: Path | None, style: str, run: str | None) -> int:
     """Write a report of the last compile of SKILL (a program, or the folder of a skill). No model is called.
 
     The page is one file that needs no network: the score by step with intervals, each example by step, every candidate
@@ -117,7 +120,7 @@ def report(skill: Path, output: Path | None, style: str) -> int:
     from skillc.files import write_atomically
     from skillc.review.run_view import read_run
 
-    view = read_run(skill)
+    view = read_run(skill, run)
     if style == "md":
         from skillc.review.summary import markdown_report
 

@@ -87,6 +87,6 @@ def noise_words(lock: Lock, metric: MetricPlan) -> str:
 def confidence_lines(lock: Lock | None, metric: MetricPlan) -> tuple[str, ...]:
     """Return what is known of the certainty of a run, a line each."""
     if lock is None:
-        return ("there is no test and no verdict: the run has not written its lock",)
+        return ("there is no test and no verdict: no lock of this run is here",)
     lines = (gain_words(lock, metric), look_words(lock), detectable_words(lock, metric), noise_words(lock, metric))
     return tuple(line for line in lines if line)

@@ -100,7 +100,7 @@ def page_of(view: RunView, found: Compared) -> dict[str, Any]:
 
 def _delivery(view: RunView) -> str:
     if view.lock is None:
-        return "The run has not ended."
+        return "The run has not ended, or a later one has replaced its lock."
     if view.delivered:
         return "Delivered: agents load this skill."
     return f"Not delivered. {view.lock.reason}".strip()
@@ -173,7 +173,7 @@ def _baselines(view: RunView) -> dict[str, Fraction]:
 def _items(view: RunView, found: Compared) -> dict[str, Any]:
     items = view.items
     if items is None:
-        return {"grids": [], "gains": [], "gain_heads": [], "warnings": []}
+        return {"grids": [], "gains": [], "gain_heads": [], "warnings": [], "remarks": []}
     metrics = shown_metrics(items)
     gains = [gains_of(items, name) for name in metrics] if items.compiled else []
     lines = [*vanishing_lines([gains] if gains else []), *judging_lines(items)]
@@ -183,7 +183,8 @@ def _items(view: RunView, found: Compared) -> dict[str, Any]:
         "grids": [_grid(grid, i, places) for i, grid in enumerate(grid for grid in grids if grid.rows)],
         "gain_heads": [SPLIT_WORDS[split] for split in SPLITS],
         "gains": [(each.metric, [_gained(view, each, split) for split in SPLITS]) for each in gains],
-        "warnings": [" ".join(line.plain.split()) for line in lines],
+        "warnings": [" ".join(line.plain.split()) for line in lines if line.style],
+        "remarks": [" ".join(line.plain.split()) for line in lines if not line.style],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,10 @@ from skillc.review.stored import Outcomes, Spent, StoredRun, outcomes_of, read_s
 from skillc.run.folder import HOME, RunFolder
 from skillc.run.history import decisions_until, read_history
 
+_SHORT = 8
+# Digits of a run's id in the name of its folder.
+_FOLDER = 16
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedExample:
@@ -45,7 +49,7 @@ class RunView:
         program: its path.
         plan: of the program, with the options of the compile.
         run: the id.
-        lock: None for a run that was killed before it wrote one.
+        lock: None for a run that has written none, or whose lock a later one has replaced.
         delivered: whether the skill is the one that agents load.
         decisions: in order.
         initial, best: digests of the first and of the best skill.
@@ -95,22 +99,26 @@ class RunView:
         return None if self.outcomes is None else self.outcomes.outcome(skill, example, sample)
 
 
-def read_run(path: Path) -> RunView:
+def read_run(path: Path, run: str | None = None) -> RunView:
     """Read the last compile of a program or of a skill's folder, without a call of a model.
 
     A skill that was not delivered is newer than the delivered one, and is the one that is read.
 
+    Args:
+        path: the program, or the folder of its skill.
+        run: the beginning of the id of another run; it has no lock.
+
     Raises:
-        SkillcError: the program has errors, there was no compile, or its files are damaged.
+        SkillcError: the program has errors, there was no such run, or its files are damaged.
     """
     program, folder = program_and_skill(path, "skillc report PROGRAM")
     own = ArtifactPaths.of_folder(folder) if folder is not None else paths_of_program(program)
     paths = own.candidate if own.candidate.lock.is_file() else own
     lock = read_lock(paths.lock) if paths.lock.is_file() else None
-    if lock is None:
-        return _without_lock(program)
+    if lock is None or (run is not None and not lock.run.startswith(run)):
+        return _without_lock(program, (own, own.candidate), run)
     planned = _planned(program, lock.program.options)
-    missing: list[str] = []
+    missing = list(_newer(program, paths.lock))
     stored = read_store(RunFolder(program.parent / HOME, lock.run).path)
     lines, known = _history((own, paths), lock, stored, missing)
     same = plan_digest(planned.plan) == lock.program.plan
@@ -138,8 +146,7 @@ def _history(
     places: Sequence[ArtifactPaths], lock: Lock, stored: StoredRun | None, missing: list[str]
 ) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
     """Return the lines of the run, and the lines of all runs."""
-    files = dict.fromkeys(each.history for each in places if each.history.is_file())
-    every = [line for file in files for line in read_history(file)]
+    every = _lines(places)
     lines = decisions_until(every, lock.run, lock.history) if lock.history is not None else None
     if lines is None:
         lines = [line for line in every if line.get("run") == lock.run]
@@ -152,34 +159,65 @@ def _history(
     return lines, every
 
 
-def _without_lock(program: Path) -> RunView:
-    """Read the newest run of a program that has not written a lock, from its store.
+def _lines(places: Sequence[ArtifactPaths]) -> list[dict[str, Any]]:
+    """Return the lines of all histories, of delivered and of other skills."""
+    files = dict.fromkeys(each.history for each in places if each.history.is_file())
+    return [line for file in files for line in read_history(file)]
+
+
+def _runs(program: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield the folders of a program's runs on this machine, the newest first, and whether each is finished."""
+    infos = (program.parent / HOME / "runs").glob("*/run.json")
+    for info in sorted(infos, key=lambda each: each.stat().st_mtime, reverse=True):
+        try:
+            described = json.loads(info.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if isinstance(described, dict) and described.get("program") == program.name:
+            yield info.parent, bool(described.get("finished"))
+
+
+def _newer(program: Path, lock: Path) -> Iterator[str]:
+    """Yield that a run which began after the lock was written has not ended."""
+    for folder, finished in _runs(program):
+        if not finished and (folder / "run.json").stat().st_mtime > lock.stat().st_mtime:
+            name = folder.name[:_SHORT]
+            yield f"run `{name}` began later and has not ended: `skillc report {program.name} --run {name}` shows it"
+        return
+
+
+def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | None) -> RunView:
+    """Read a run that has not written a lock, or whose lock was replaced: by default the newest of the program.
 
     Raises:
         SkillcError: there is none.
     """
     planned = plan_file(program, complete=False)
-    runs = (program.parent / HOME / "runs").glob("*/run.json")
-    for info in sorted(runs, key=lambda each: each.stat().st_mtime, reverse=True):
-        try:
-            described = json.loads(info.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if described.get("program") != program.name:
-            continue
-        stored = read_store(info.parent)
-        return _view(
-            planned=planned,
-            lock=None,
-            run=info.parent.name,
-            delivered=False,
-            lines=stored.decisions if stored is not None else (),
-            known=(),
-            skill=None,
-            stored=stored,
-            missing=[],
-        )
-    raise SkillcError(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
+    every = _lines(places)
+    start = wanted or ""
+    folder = next((each for each, _ in _runs(program) if each.name.startswith(start[:_FOLDER])), None)
+    stored = read_store(folder) if folder is not None else None
+    names = dict.fromkeys(str(line.get("run")) for line in every)
+    known = (name for name in reversed(names) if name.startswith(folder.name if folder is not None else start))
+    run = next(known, folder.name if folder is not None else None)
+    if run is None:
+        if wanted is not None:
+            raise SkillcError(f"`{program}` has no run `{wanted}`", hint=f"`skillc history {program}` lists its runs")
+        raise SkillcError(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
+    lines: Sequence[Mapping[str, Any]] = [line for line in every if line.get("run") == run]
+    if stored is not None and len(stored.decisions) > len(lines):
+        lines = stored.decisions
+    return _view(
+        planned=planned,
+        lock=None,
+        run=run,
+        delivered=False,
+        lines=lines,
+        known=decisions_of(every),
+        skill=None,
+        stored=stored,
+        missing=[],
+    )
 
 
 def _view(

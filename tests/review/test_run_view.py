@@ -1,6 +1,7 @@
 """Reading a run: decisions, texts, rollouts, charges, and what is missing."""
 
 import json
+import os
 import shutil
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ from skillc.review.origins import lineage, skill_lines
 from skillc.review.run_view import read_run
 from skillc.review.saved import saved_by
 from skillc.review.skills import rebuilt_skills
+from skillc.run.history import linked
 from skillc.store import RunStore
 
 
@@ -235,9 +237,7 @@ def test_a_run_is_read_while_it_is_open_and_before_it_has_a_lock(copied):
     assert [each.completed is not None for each in found.decisions[:2]] == [True, False]
     assert len(found.outcomes) > 0
     assert found.missing == ()
-    assert confidence_lines(None, found.plan.goal) == (
-        "there is no test and no verdict: the run has not written its lock",
-    )
+    assert confidence_lines(None, found.plan.goal) == ("there is no test and no verdict: no lock of this run is here",)
 
 
 def test_a_program_that_was_never_compiled_is_an_error(copied):
@@ -245,6 +245,32 @@ def test_a_program_that_was_never_compiled_is_an_error(copied):
     shutil.rmtree(copied / "skills")
     with pytest.raises(SkillcError, match="was never compiled"):
         read_run(copied / "things.skill")
+
+
+def test_another_run_is_read_by_the_beginning_of_its_id(copied):
+    history = copied / "skills/sort-things.history.jsonl"
+    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    other = linked("cd" * 32, [{k: v for k, v in line.items() if k not in ("run", "link")} for line in lines[:2]])
+    history.write_text(history.read_text() + "".join(json.dumps(line) + "\n" for line in other))
+    found = read_run(copied / "things.skill", "cdcd")
+    assert (found.run, found.lock, len(found.decisions), found.outcomes) == ("cd" * 32, None, 2, None)
+    assert read_run(copied / "things.skill", "abab").lock is not None
+    assert len(read_run(copied / "things.skill").decisions) == len(lines)
+    with pytest.raises(SkillcError, match="has no run `ee`"):
+        read_run(copied / "things.skill", "ee")
+
+
+def test_a_run_that_began_after_the_lock_is_named(copied):
+    (folder,) = (copied / ".skillc/runs").iterdir()
+    later = shutil.copytree(folder, folder.with_name("f" * 16))
+    info = later / "run.json"
+    info.write_text(info.read_text().replace('"finished": true', '"finished": false'))
+    os.utime(info, (2_000_000_000, 2_000_000_000))
+    (missing,) = read_run(copied / "things.skill").missing
+    assert (
+        missing == "run `ffffffff` began later and has not ended: `skillc report things.skill --run ffffffff` shows it"
+    )
+    assert read_run(copied / "things.skill", "ffffffff").lock is None
 
 
 def test_a_damaged_store_is_an_error_with_a_way_out(copied):
