@@ -289,15 +289,15 @@ def contradictions(facts: ProgramFacts) -> Iterator[Diagnostic]:
 @rule(ProgramFacts)
 def copied_answers(facts: ProgramFacts) -> Iterator[Diagnostic]:
     """Right answers that are texts and shown to the optimizer, if no gate reads what it copies."""
-    optimize = next(iter(facts.of_kind("optimize")), None)
-    if optimize is None or Word("gold") not in items_of(optimize.settings, "sees"):
+    optimize = facts.settings("optimize")
+    if Word("gold") not in items_of(optimize, "sees"):
         return
     fields = (field for task in facts.of_kind("task") for field in task.children_of("output"))
     free = any(field.type is not None and field.type.kind in ("text", "json") for field in fields)
     if free and not any(call.function == "overlap" for gate in facts.checked.gates for call in calls(gate.term)):
         message = "the optimizer sees the right answers, and no gate prevents it from copying them into the skill"
         hint = "add `gate own_words = overlap(candidate) <= 20%`, or leave `gold` out"
-        yield note("SK509", optimize.settings["sees"], message, hint)
+        yield note("SK509", optimize["sees"], message, hint)
 
 
 def _epoch_steps(facts: ProgramFacts) -> int | None:
