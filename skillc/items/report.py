@@ -244,7 +244,7 @@ def vanishing_lines(blocks: Iterable[Sequence[Gains]]) -> list[Text]:
         seen, true = (each.on("test") or each.on("validation") for each in (goal, row))
         if seen is not None and true is not None and _is_apart(seen, true):
             split = f"on {true.split} `{goal.metric}` {_points(seen.gain)} and `{row.metric}` {_points(true.gain)}"
-            lines.append(Text(f"apart     {split}: what the goal gains is not true", style="bold yellow"))
+            lines.append(Text(f"apart     {split}: the gain in `{goal.metric}` is not real", style="bold yellow"))
     return lines
 
 

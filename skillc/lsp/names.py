@@ -92,7 +92,7 @@ _RENAMED = frozenset(
     [
         *("metric", "goal", "gate", "require", "rubric", "model", "skill", "section", "optimize", "budget"),
         *_FIELDS,
-        *("module", "parameter"),
+        *("criterion", "module", "parameter"),
     ]
 )
 _ROLES = ("target", "optimizer")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -24,8 +22,7 @@ from skillc.evaluate.reporting import (
 )
 from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
-from skillc.pipeline.report import percent
-from skillc.pipeline.report import points as signed
+from skillc.pipeline.report import percent, points
 from skillc.text import counted, cut
 
 # In the order of the table.
@@ -251,8 +248,3 @@ def _below(found: Recheck) -> list[str]:
     for kind, count in found.unmeasured.items():
         lines.append(f"{counted(count, 'rollout')} failed ({kind}); run it again")
     return lines
-
-
-def points(value: Fraction) -> str:
-    """Render a difference of two means; the lock's figures are rounded, so that a difference of 0 may be just below."""
-    return signed(round(value, 3))
