@@ -7,7 +7,12 @@ from page_session import ROOT
 
 PAGE = ROOT / "docs" / "guides" / "troubleshooting.md"
 # Put together from two texts.
-WORDS = {"ended at its start", "ended during the run"}
+WORDS = {
+    "ended at its start",
+    "ended during the run",
+    "no interpreter with vLLM was found",
+    "used ... tokens in one call; ... were reserved",
+}
 
 
 def texts_of(tree):
