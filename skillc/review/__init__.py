@@ -6,7 +6,7 @@ each candidate from the recorded edits, `stored.py` reads outcomes and charges f
 
 The others are pure functions of a `RunView`: `curve.py` has the scores by step with their intervals, `origins.py` the
 decision behind each line of the skill, `saved.py` what early decisions and patience saved, `confidence.py` the words
-for how sure a figure is.
+for how sure a figure is, `remarks.py` what the items say against it.
 
 `report.py` renders the page of `skillc report`: `page.py` has its values, `chart.py` the geometry of the curve,
 `differences.py` what an edit changed, `packing.py` the rollouts that its script unpacks. `summary.py` is its markdown.

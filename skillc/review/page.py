@@ -11,10 +11,10 @@ from skillc.document.edits import Add, Delete, Move, Replace
 from skillc.document.skill import Document, for_target, tokens
 from skillc.errors import SkillcError
 from skillc.gates.units import dollars
-from skillc.items.gains import Gains, gains_of
+from skillc.items.gains import Gains
 from skillc.items.grid import FATES, Grid, GridRow, grid_of
 from skillc.items.record import SPLITS, SplitName
-from skillc.items.report import judging_lines, shown_metrics, vanishing_lines
+from skillc.items.report import shown_metrics
 from skillc.metrics.baselines import baseline_means
 from skillc.metrics.meter import Meter, python_names
 from skillc.plan.lock import ArmLock, Lock
@@ -33,6 +33,7 @@ from skillc.review.decisions import Bound, Credit, Decision, DraftTrial, GateRes
 from skillc.review.differences import Part, by_lines, by_words
 from skillc.review.origins import SkillLine, skill_lines
 from skillc.review.packing import Compared
+from skillc.review.remarks import remarks_on
 from skillc.review.run_view import RunView
 from skillc.review.saved import saved_by
 from skillc.review.stored import NO_SKILL
@@ -175,16 +176,15 @@ def _items(view: RunView, found: Compared) -> dict[str, Any]:
     if items is None:
         return {"grids": [], "gains": [], "gain_heads": [], "warnings": [], "remarks": []}
     metrics = shown_metrics(items)
-    gains = [gains_of(items, name) for name in metrics] if items.compiled else []
-    lines = [*vanishing_lines([gains] if gains else []), *judging_lines(items)]
+    remarks = remarks_on(items)
     places = {name: i for i, name in enumerate(found.examples)}
     grids = [grid_of(items, split, name) for split in ("validation", "test", "train") for name in metrics]
     return {
         "grids": [_grid(grid, i, places) for i, grid in enumerate(grid for grid in grids if grid.rows)],
         "gain_heads": [SPLIT_WORDS[split] for split in SPLITS],
-        "gains": [(each.metric, [_gained(view, each, split) for split in SPLITS]) for each in gains],
-        "warnings": [" ".join(line.plain.split()) for line in lines if line.style],
-        "remarks": [" ".join(line.plain.split()) for line in lines if not line.style],
+        "gains": [(each.metric, [_gained(view, each, split) for split in SPLITS]) for each in remarks.gains],
+        "warnings": remarks.warnings,
+        "remarks": remarks.notes,
     }
 
 

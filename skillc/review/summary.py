@@ -11,6 +11,7 @@ from skillc.review.confidence import ARM_WORDS, SPLIT_WORDS, confidence_lines, e
 from skillc.review.curve import arm_estimate
 from skillc.review.decisions import Decision
 from skillc.review.origins import lineage
+from skillc.review.remarks import remarks_on
 from skillc.review.run_view import RunView
 from skillc.review.saved import saved_by
 from skillc.review.stored import NO_SKILL
@@ -37,6 +38,7 @@ def markdown_report(view: RunView) -> str:
             validation = _arm(view, digests[name], "validation", arms[0])
             lines.append(f"| {label} | {validation} | {_arm(view, digests[name], 'test', arms[1])} |")
         lines.append("")
+    lines += [f"- **warning**: {plain(line)}" for line in remarks_on(view.items).warnings]
     lines += [f"- {plain(line)}" for line in confidence_lines(lock, view.plan.goal)]
     lines += [f"- {plain(line)}" for line in _run_lines(view)]
     lines += [f"- {plain(line)}" for line in view.missing]

@@ -5,6 +5,8 @@ import gzip
 import json
 import re
 import shutil
+from dataclasses import replace
+from fractions import Fraction
 from html.parser import HTMLParser
 
 import pytest
@@ -12,6 +14,8 @@ from click.testing import CliRunner
 from made_run import MARKUP, make_run
 
 from skillc.cli import skillc as verbs
+from skillc.items.record import Item, Measure, RunItems, Version
+from skillc.outcomes import MICRO
 from skillc.review.differences import by_lines, by_words
 from skillc.review.packing import compared, pack
 from skillc.review.report import LARGEST, html_report
@@ -178,6 +182,24 @@ def test_the_summary_has_table_verdict_and_accepted_edits(finished):
     assert "- gain +30.0 points on test (held out), 95 % interval +10.0 to +40.0" in text
     assert "- **step 3/10** replace " in text
     assert "step 2/10" not in text
+
+
+def test_a_gain_that_vanishes_is_a_warning_in_both(finished):
+    view = read_run(finished.program)
+    right = Measure("correct", Fraction(0), Fraction(1), judged=False, truth=False, in_goal=True, in_gates=True)
+    versions = (Version(view.initial, "start", 0), Version(view.best, "step 1/10", 1))
+    items = [
+        Item(f"{split}{i}", split, f"{split}{i}", "", {"correct": (0, MICRO if split == "train" else 0)})
+        for split in ("train", "test")
+        for i in range(30)
+    ]
+    items[-1] = replace(items[-1], cells={"correct": (0, MICRO)})
+    found = RunItems(
+        view.run, "correct", (right,), versions, ((1, (0, 1)),), 1, {"train": 30, "test": 30}, tuple(items)
+    )
+    doubted = replace(view, items=found)
+    assert "- **warning**: vanishes &#96;correct&#96;: +100.0 on train" in markdown_report(doubted)
+    assert "Warning: vanishes `correct`: +100.0 on train" in Page(html_report(doubted)).texts[""]
 
 
 def test_nothing_in_the_summary_is_markup(planted):
