@@ -48,9 +48,10 @@ def items_table(items: RunItems, metric: str | None = None) -> RenderableType:
     for split in SPLITS:
         if items.of(split):
             parts += [*_grid_block([grid_of(items, split, name) for name in metrics]), Text()]
-    parts += [Text(_LEGEND, style="dim"), Text()]
-    parts += [*judging_lines(items), *gains_block(items, metrics)]
-    return Group(*parts)
+    parts.append(Text(_LEGEND, style="dim"))
+    judged = judging_lines(items)
+    parts += [Text(), *judged] if judged else []
+    return Group(*parts, *gains_block(items, metrics))
 
 
 def _grid_block(grids: Sequence[Grid]) -> list[RenderableType]:

@@ -79,7 +79,7 @@ def noise_words(lock: Lock, metric: MetricPlan) -> str:
     """Return how much the initial skill differs from itself."""
     found = lock.validation.null_arm
     if found is None:
-        return "noise floor: not measured (`skillc noise`, or `null_arm = always`, measures it)"
+        return "noise floor: not measured; skillc noise measures it"
     again = f"noise floor: measured again, {found.changed} of {found.n} validation examples score differently"
     return f"{again}; a gain below {amount(found.margin, metric)} is within it" if found.changed else again
 
