@@ -96,13 +96,13 @@ def test_a_declared_host_is_reached_and_no_other(kind, folder) -> None:
 
 FAULTS = {
     "no server": (COMMAND, "it exited with status 1"),
-    "hang": ("sleep 60", "it did not finish within 2 s"),
+    "hang": ("sleep 60", "it ran longer than 2 s"),
     "status": ('sh -c "echo billing; echo broken >&2; exit 3"', "it exited with status 3: broken"),
     "killed": ('sh -c "echo billing; kill -9 $$"', "it exited with status 137"),
-    "memory": ("python3 -c 'x = bytearray(10**9)'", "it took more memory than its sandbox has"),
+    "memory": ("python3 -c 'x = bytearray(10**9)'", "it used more memory than"),
     "disk": (
         "sh -c 'for i in 1 2 3 4 5 6; do cat /usr/bin/python3 > $i; done; sleep 50'",
-        "it wrote more than its sandbox",
+        "it wrote more than",
     ),
     "nothing": ("true", "it ended without an answer"),
 }
