@@ -107,8 +107,11 @@ def main() -> None:
         """A rollout without DSPy, which would only add its own time to each."""
 
         tools = ()
+        folders = False
 
-        def __init__(self, plan: Any, client: Client, role: str = "target", root: Any = None) -> None:
+        def __init__(
+            self, plan: Any, client: Client, *, role: str = "target", root: Any = None, most: Any = None
+        ) -> None:
             self._client = client
 
         async def close(self) -> None:

@@ -114,8 +114,9 @@ class _Plain:
     """A rollout is one call: skill and case, without DSPy, which changes no count."""
 
     tools = ()
+    folders = False
 
-    def __init__(self, plan: Any, client: Client, role: str = "target", root: Any = None) -> None:
+    def __init__(self, plan: Any, client: Client, *, role: str = "target", root: Any = None, most: Any = None) -> None:
         self._client = client
 
     async def close(self) -> None:
