@@ -17,7 +17,7 @@ from benchmarks.skillopt_shape.run import BATCH_FIRST, STRICT, TEST, VALIDATION,
 
 SKILLOPT = 14_684
 TARGET = SKILLOPT // 2
-SEEDS = range(1, 4)
+SEEDS = range(1, 11)
 BOTH = f"{STRICT}\n{BATCH_FIRST}"
 
 # By name: share of slips, share of examples that no skill gets right.
@@ -29,13 +29,8 @@ WORLDS: Mapping[str, tuple[float, float]] = {
 # By name: gates and settings.
 WAYS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "strict gate, batch gate": (BOTH, ()),
-    "the same, `replay = 0`": (BOTH, ("optimize.replay=0",)),
-    "the same, `replay = 0; speculate = off`": (BOTH, ("optimize.replay=0", "optimize.speculate=off")),
-    "the same, `replay = 0; speculate = off; wave = 8`": (
-        BOTH,
-        ("optimize.replay=0", "optimize.speculate=off", "optimize.wave=8"),
-    ),
-    "strict gate, batch gate, `patience = 10 steps`": (BOTH, ("budget.patience=10",)),
+    "the same, `replay = 10`": (BOTH, ("optimize.replay=10",)),
+    "the same, `patience = 0`": (BOTH, ("budget.patience=0",)),
     "strict gate alone": (STRICT, ()),
 }
 # Columns of the page: stages of the ledger.
@@ -57,7 +52,13 @@ def job(world: str, way: str, seed: int) -> Job:
 
 def page(runs: Mapping[tuple[str, str], Sequence[Ran]], seconds: float) -> str:
     """The whole page as markdown."""
-    met = [(world, way) for (world, way), found in runs.items() if max(ran.total for ran in found) <= TARGET]
+    met = {
+        name: "; ".join(
+            f"{way} ({world})" for (world, way), found in runs.items() if of(r.total for r in found) <= TARGET
+        )
+        or "nowhere"
+        for name, of in (("on average", mean), ("in every seed", max))
+    }
     some = next(iter(runs.values()))
     first = next(iter(WAYS))
     default = {world: mean(ran.total for ran in found) for (world, way), found in runs.items() if way == first}
@@ -77,9 +78,12 @@ answered wrong whatever the skill says, so that the runs go on to the end of the
 strict gate is `{STRICT.split("= ", 1)[1]}`; the batch gate in front, on the training batch and the failures that it
 takes in again, is `{BATCH_FIRST.split("= ", 1)[1]}`.
 
-**At most {TARGET:,} calls in every seed:** {"; ".join(f"{way} ({world})" for world, way in met) or "nowhere"}.
+At most {TARGET:,} calls:
 
-With skillc's defaults, `replay` and `speculate` on: {usual}.
+- on average: {met["on average"]};
+- in every seed: {met["in every seed"]}.
+
+With skillc's defaults: {usual}.
 """
     ]
     for world in dict.fromkeys(world for world, _ in runs):
@@ -98,7 +102,8 @@ With skillc's defaults, `replay` and `speculate` on: {usual}.
   in.
 - `replay` brings up to 20 earlier failures into each batch; here, in the long tail of a run that has learnt all there
   is, they are the examples that nothing helps. They are paid for in reflections, in the screen and in the batch gate.
-- SkillOpt has no patience; with `patience = 10 steps` the tail is not run at all.
+- SkillOpt has no patience. By default skillc ends a run after an epoch of steps without an accept (10 here), which
+  leaves the tail out; `patience = 0` runs it.
 - The comparison with no skill on validation and test (1,600 calls) is skillc's own extra and not counted.
 """
     )

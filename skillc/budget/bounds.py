@@ -19,6 +19,7 @@ from skillc.budget.steps import (
     most_merge_calls,
     most_screened,
     open_ended,
+    patience_of,
     right_cases,
     slow_update_examples,
     step_size,
@@ -103,6 +104,7 @@ class Bounds:
         open_ended: whether neither epochs nor steps are capped, so that other caps end the run.
         expected_steps: steps of the estimate; in an open-ended run as many as the caps pay.
         wave: concurrent rollouts while a gate is decided.
+        patience: steps without an accept that end the run; None for no limit.
         stages: in the order of the loop.
         minimum: the least of a run with a result.
         held: the reservation of the largest call of each role, about.
@@ -117,6 +119,7 @@ class Bounds:
     open_ended: bool
     expected_steps: int
     wave: int
+    patience: int | None
     stages: tuple[Stage, ...]
     minimum: Least
     held: Mapping[str, Spend]
@@ -174,6 +177,7 @@ def bounds(plan: Plan, sizes: Sizes, prices: Mapping[str, PricePlan | None]) -> 
         open_ended=open_ended(plan),
         expected_steps=expected,
         wave=wave_size(plan, sizes.validation),
+        patience=patience_of(plan, sizes.train),
         stages=with_null_arm(stages, whole),
         minimum=replace(counter.least(steps), preflight=tried.bound.least if tried else Spend()),
         held=held,

@@ -70,6 +70,7 @@ def as_json(plan: Plan, bounds: Bounds, found: Iterable[Diagnostic] = ()) -> dic
         "open_ended": bounds.open_ended,
         "expected_steps": bounds.expected_steps,
         "wave": bounds.wave,
+        "patience": bounds.patience,
         "in_flight": dict(bounds.in_flight),
         "smallest_gain": list[JsonValue](round(gain, 4) for gain in _smallest_gains(plan, bounds)),
         "prices": {role: price.model_dump(mode="json") if price else None for role, price in bounds.prices.items()},
@@ -313,7 +314,7 @@ def _budget(plan: Plan, bounds: Bounds) -> list[Cells]:
         "judge_calls": budget.judge_calls and f"{budget.judge_calls:,} of judges",
         "judge_cost": budget.judge_cost is not None and f"{units.dollars(budget.judge_cost)} for judges",
         "time": budget.time is not None and format_duration(budget.time),
-        "patience": budget.patience and f"{budget.patience:,} steps",
+        "patience": bounds.patience is not None and f"{bounds.patience:,} steps",
         "min_gain": budget.min_gain and format_quantity(budget.min_gain, ""),
         "at once": admitted and f"the caps admit {', '.join(admitted)}, each reserved at its largest",
     }

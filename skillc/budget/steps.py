@@ -16,6 +16,7 @@ OPEN_ENDED_EPOCHS = 1_000
 # Epochs over which an edit schedule runs where neither epochs nor steps are capped.
 SCHEDULED_EPOCHS = 4
 _SMALLEST_WAVE, _LARGEST_WAVE = 8, 32
+_SHORTEST_PATIENCE = 8
 # A slow update searches this many times its examples for pairs that changed, or did not.
 SCAN = 4
 
@@ -74,6 +75,18 @@ def wave_size(plan: Plan, validation_size: int) -> int:
     if plan.optimize.wave is not None:
         return plan.optimize.wave
     return min(max(-(-validation_size // 10), _SMALLEST_WAVE), _LARGEST_WAVE)
+
+
+def patience_of(plan: Plan, train: int) -> int | None:
+    """Steps without an accept before the run ends: as declared, else those of an epoch, at least 8; None for no limit.
+
+    It is None too where it cannot end the run: other methods make one decision, and a short run has fewer steps.
+    """
+    declared = plan.budget.patience
+    if declared is not None:
+        return declared or None
+    default = max(steps_per_epoch(plan, train), _SHORTEST_PATIENCE)
+    return default if plan.optimize.method == "skillc" and default < steps_of(plan, train) else None
 
 
 def slow_update_examples(plan: Plan, train: int) -> int:

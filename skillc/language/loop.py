@@ -229,7 +229,12 @@ class BudgetPlan:
         None, "wall-clock time; the run stops at a decision", TIME, ends_run=True, truncates=True
     )
     patience: int | None = setting(
-        None, "steps without an accept before the run ends", amount("steps", low=1, whole=True), truncates=True
+        None,
+        "steps without an accept before the run ends",
+        amount("steps", low=0, whole=True),
+        truncates=True,
+        unset="an epoch, at least 8 steps",
+        details="steps without an accept before the run ends; 0 runs all steps",
     )
     min_gain: Fraction = setting(
         Fraction(0), "the gain of an accept that resets the patience", number(0), truncates=True

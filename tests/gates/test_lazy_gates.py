@@ -166,6 +166,23 @@ def test_a_hopeless_candidate_is_rejected_on_the_incumbents_failures():
     assert decide(gate, evidence(examples, 1, cells, {("e0", 0), ("e1", 0)})) is Truth.FALSE
 
 
+@settings(max_examples=example_count(200), deadline=None)
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=9), st.randoms(use_true_random=False))
+def test_no_order_rejects_before_as_many_rollouts_as_failures(outcomes, chance):
+    """The floor that docs/design/gates.md derives; `test_a_hopeless_candidate_...` reaches it."""
+    examples = [example(i, [0] * 10) for i in range(len(outcomes))]
+    cells = {
+        (name, f"e{i}", 0): {"m": Scored(MICRO * right)}
+        for i, pair in enumerate(outcomes)
+        for name, right in zip(("incumbent", "candidate"), pair, strict=True)
+    }
+    failures = sum(not incumbent for incumbent, _ in outcomes)
+    order = chance.sample(range(len(outcomes)), len(outcomes))
+    for measured in range(failures):
+        sent = {(f"e{i}", 0) for i in order[:measured]}
+        assert decide(BETTER, evidence(examples, 1, cells, sent)) is not Truth.FALSE
+
+
 def test_small_groups_are_pooled():
     examples = [Example(f"e{i}", {}, {}, {"f": "big" if i < 20 else f"s{i}"}, "g") for i in range(25)]
     split = SplitEvidence(tuple(examples), 1, lambda *_: None, METRICS)

@@ -11,7 +11,16 @@ from plan_samples import PRICES, SIZES, plan
 from skillc.budget.bounds import bounds
 from skillc.budget.call_sizes import most_calls
 from skillc.budget.spend import Extent, Sizes, Spend, one_call
-from skillc.budget.steps import decisions_of, epochs_of, merge_calls, most_merge_calls, open_ended, steps_of, wave_size
+from skillc.budget.steps import (
+    decisions_of,
+    epochs_of,
+    merge_calls,
+    most_merge_calls,
+    open_ended,
+    patience_of,
+    steps_of,
+    wave_size,
+)
 from skillc.gates.terms import CallTerm, Constant, MetricTerm, Operation, WordTerm
 from skillc.json_values import fields_of
 from skillc.language.loop import OptimizePlan, SchedulePlan
@@ -132,6 +141,19 @@ def test_steps_are_epochs_of_batches_up_to_their_cap():
 @pytest.mark.parametrize(("validation", "wave"), [(5, 8), (80, 8), (81, 9), (200, 20), (320, 32), (5000, 32)])
 def test_a_wave_is_a_tenth_between_8_and_32(validation, wave):
     assert wave_size(plan(), validation) == wave
+
+
+@pytest.mark.parametrize(
+    ("train", "patience", "optimize"),
+    [(160, 8, {}), (800, 20, {}), (800, None, {"method": "gepa"}), (60, None, {})],
+)
+def test_patience_is_an_epoch_of_at_least_8_steps_where_it_can_end_the_run(train, patience, optimize):
+    assert patience_of(plan(optimize={"batch": 40, **optimize}), train) == patience
+
+
+def test_a_declared_patience_wins_and_0_runs_all_steps():
+    assert patience_of(plan(budget={"patience": 3}), 800) == 3
+    assert patience_of(plan(budget={"patience": 0}), 800) is None
 
 
 def test_a_declared_wave_wins():

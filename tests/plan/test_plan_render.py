@@ -34,15 +34,16 @@ def test_a_plan_says_everything_that_was_decided():
         "  steps    16",
         "  edits    at most 4 a step; as sections fill, 2 by step 16 (cosine)",
         "  wave     8 rollouts",
-        "  cost     $3.00",
+        "  cost      $3.00",
+        "  patience  8 steps",
         "  it shows    a gain of 11 to 13 points in 8 of 10 runs, if two skills differ on 25 % of the examples",
-        "  at once  the caps admit 1 of `optimizer`, 292 of `target`, each reserved at its largest",
+        "  at once   the caps admit 1 of `optimizer`, 292 of `target`, each reserved at its largest",
     ]:
         assert line in shown.splitlines(), line
     assert not any(line != line.rstrip() for line in shown.splitlines())
     admitted = bounds(plan(), SIZES, PRICES).in_flight
     at_once = ", ".join(f"{admitted[role]} of `{role}`" for role in ("optimizer", "target"))
-    assert f"  at once  the caps admit {at_once}, each reserved at its largest" in shown.splitlines()
+    assert f"  at once   the caps admit {at_once}, each reserved at its largest" in shown.splitlines()
 
 
 def test_the_groups_of_gates_are_named():

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from skillc.budget.steps import patience_of
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide
@@ -148,7 +149,7 @@ def first_state(engine: Engine, initial: Document) -> SearchState:
     """Return the state after the baseline."""
     budget = engine.plan.budget
     goal = mean_score(engine, initial, engine.plan.goal.name) or Fraction(0)
-    patience = Patience(budget.patience, budget.min_gain, goal)
+    patience = Patience(patience_of(engine.plan, len(engine.dataset.train)), budget.min_gain, goal)
     return SearchState(initial, initial, initial, patience)
 
 
