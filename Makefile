@@ -5,7 +5,7 @@ DEMO := examples/tickets/tickets.skill
 EXPERIMENT := programs/ai_feedback
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm experiment test test-thorough test-ray test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm experiment programs test test-thorough test-ray test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -21,6 +21,10 @@ experiment: .venv/installed
 	@rm -rf build/experiment && mkdir -p build/experiment
 	@for f in blind informed; do echo "== $$f"; \
 	  $(BIN)/skillc compile $(EXPERIMENT)/$$f.skill --quiet --output build/experiment/$$f || exit 1; done
+
+# The benchmarks of programs/ on their samples, each with our protocol and the paper's, with scripts in place of models.
+programs: .venv/installed
+	@$(BIN)/python -m programs.frame.compile
 
 # Containers often turn off byte code, without which each process that the tests start compiles skillc again.
 export PYTHONDONTWRITEBYTECODE =

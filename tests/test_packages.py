@@ -31,7 +31,18 @@ ORDER = (
         "artifacts",
         "review",
     ),
-    *("teleprompter", "versions", "doctor", "pipeline", "evaluate", "audit", "noise", "code_pages", "importer"),
+    *(
+        "teleprompter",
+        "versions",
+        "doctor",
+        "pipeline",
+        "evaluate",
+        "audit",
+        "noise",
+        "code_pages",
+        "importer",
+        "scripted",
+    ),
     *("pygments_lexer", "lsp", "cli"),
 )
 # The parser reports what it finds, and a diagnostic points into a source.

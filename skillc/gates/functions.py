@@ -203,6 +203,16 @@ _ON, _BY, _OVER = _option("on", "batch"), _option("by", "field"), _option("over"
 
 _EXAMPLE = (
     _compare("exact_match", "1 where the output equals the gold answer", _OUTPUT),
+    _compare(
+        "squad_match",
+        "1 where the output has the gold answer's words, as SQuAD compares: without case, punctuation and articles",
+        _OUTPUT,
+    ),
+    _compare(
+        "anls",
+        "similarity to the gold answer by edit distance, ignoring case; 0 where half of the longer text differs",
+        _OUTPUT,
+    ),
     _compare("f1", "overlap of the words, or of the items of a list, with the gold answer", _OUTPUT),
     _compare(
         "precision_of",

@@ -1,1 +1,3 @@
 """What is measured on one rollout: the primitives, and the expressions over them."""
+
+from skillc.metrics import questions as questions

@@ -51,11 +51,21 @@ OPTIMIZE = {
     "broad": {"method": "gepa"},
     "plain": {"screen": 0, "replay": 0, "rejected_buffer": False, "meta_skill": False, "slow_update": False},
     "blind": {"sees": ("feedback", "trajectory")},
+    "skillopt": {
+        "batch": 40,
+        "minibatch": 8,
+        "edits": SchedulePlan(kind="cosine", start=4, end=2),
+        "update": "edits",
+        "drafts": 0,
+        "screen": 0,
+        "successes": True,
+    },
 }
 BUDGETS = {
     "glance": {"steps": 2},
     "short": {"epochs": 2, "patience": 6, "time": Fraction(3600)},
     "nightly": {"epochs": 6, "patience": 15, "time": Fraction(8 * 3600)},
+    "skillopt_epochs": {"epochs": 4},
 }
 
 

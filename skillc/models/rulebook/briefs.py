@@ -49,7 +49,7 @@ class SkillRule:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One trajectory or pair: inputs by name, the answer, and the right answer if it is known.
+    """One trajectory or pair: inputs by name, the answer, the right answer if it is known, and what the metrics said.
 
     `answer_text` and `gold_text` are as in the prompt; with several outputs, or JSON, `answer` and `gold` are a part.
     """
@@ -61,6 +61,7 @@ class Case:
     gold: str | None
     answer_text: str = ""
     gold_text: str | None = None
+    feedback: str = ""
 
     def normal_inputs(self) -> dict[str, str]:
         """Return the inputs as normal texts."""
@@ -246,11 +247,13 @@ def _cases(prompt: str, labels: Sequence[str], outputs: Sequence[str]) -> list[C
             answer_text = plain(_inside(body, answered))
             gold_text = plain(_inside(body, "gold")) if "<gold>" in body else None
             answer = find_answer(answer_text, labels, outputs) or ""
-            stated = EXPECTED.search(plain(_inside(body, "feedback")))
+            feedback = plain(_inside(body, "feedback"))
+            stated = EXPECTED.search(feedback)
             right = gold_text if gold_text is not None else stated[1] if stated else None
             gold = find_answer(right, labels, outputs) if right is not None else None
             kind = attributes.get("kind", "")
-            cases.append(Case(attributes.get("tag", ""), kind, inputs, answer, gold, answer_text, gold_text))
+            tag = attributes.get("tag", "")
+            cases.append(Case(tag, kind, inputs, answer, gold, answer_text, gold_text, feedback))
     return cases
 
 

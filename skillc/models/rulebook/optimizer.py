@@ -30,6 +30,7 @@ from skillc.models.rulebook.sentences import read_sentence
 from skillc.models.rulebook.target import Messages, read_form, read_inputs, texts, write_answer
 from skillc.tokens import count_tokens
 
+Reflect = Callable[[Brief], dict[str, object]]
 _MOST_EDITS = 99
 _UNSUPPORTED = re.compile(r"cured 0 and broke \d+ on validation$")
 
@@ -40,11 +41,20 @@ def is_request(messages: Messages) -> bool:
     return first.startswith("<task>") and first.endswith("</request>")
 
 
-def answer_optimizer(messages: Messages) -> str:
-    """Return the reply to an optimizer's prompt; `{}` for an unknown stage."""
+def answer_optimizer(messages: Messages, reflect: Reflect = reflect) -> str:
+    """Return the reply to an optimizer's prompt; `{}` for an unknown stage.
+
+    `reflect` proposes the edits of a reflection and of a draft.
+    """
     brief = read_brief(texts(messages, "user")[0])
-    stage = _STAGES.get(brief.request.get("stage", ""))
-    reply = stage(brief) if stage else {}
+    asked = brief.request.get("stage", "")
+    if asked == "reflect":
+        reply = reflect(brief)
+    elif asked == "draft":
+        reply = _draft(brief, reflect)
+    else:
+        stage = _STAGES.get(asked)
+        reply = stage(brief) if stage else {}
     if brief.request.get("lookups"):
         reply = with_lookups(brief, messages, reply)
     return json.dumps(reply, ensure_ascii=False)
@@ -109,9 +119,9 @@ def _tidy(brief: Brief) -> dict[str, object]:
     return _rewrite(replace(brief, rules=kept, edits=()))
 
 
-def _draft(brief: Brief) -> dict[str, object]:
+def _draft(brief: Brief, reflect: Reflect) -> dict[str, object]:
     """Write each section with the edits for its failures and for the further cases, which have no answer yet."""
-    edits = _reflect_on_failures(brief, tuple(case for case in brief.further if case.gold is not None))
+    edits = _reflect_on_failures(brief, tuple(case for case in brief.further if case.gold is not None), reflect)
     requested = _requested_sections(brief)
     sections = [_section(name, _apply_all(old, edits, name), old) for name, old in requested]
     return {"sections": [section for section in sections if section["rules"]]}
@@ -129,19 +139,19 @@ def _one_shot(brief: Brief) -> dict[str, object]:
 
 
 _STAGES: dict[str, Callable[[Brief], dict[str, object]]] = {
-    "reflect": reflect,
     "aggregate": aggregate,
     "budget": _budget,
     "rewrite": _rewrite,
     "tidy": _tidy,
-    "draft": _draft,
     "slow_update": _slow_update,
     "meta_skill": _meta_skill,
     "one_shot": _one_shot,
 }
 
 
-def _reflect_on_failures(brief: Brief, further: Sequence[Case] = ()) -> list[Mapping[str, object]]:
+def _reflect_on_failures(
+    brief: Brief, further: Sequence[Case] = (), reflect: Reflect = reflect
+) -> list[Mapping[str, object]]:
     """Return the edits of a reflection on the wrong answers and the further cases."""
     wrong = [case for case in brief.cases if case.gold is not None and case.answer != case.gold]
     request = {"kind": "failures", "edits": str(_MOST_EDITS)}
