@@ -203,7 +203,7 @@ def _percent(text: str) -> int:
 
 def referee(messages: Messages, model: str, parameters: Any) -> Reply:
     """Return a verdict: by the right answer where the case has it, else by impression; `exact` judges without it."""
-    from scorer import is_right
+    from skillc.metrics.quasi_match import is_quasi_match
 
     case = messages[1]["content"]
     code = case.split()[1]
@@ -211,7 +211,7 @@ def referee(messages: Messages, model: str, parameters: Any) -> Reply:
     question, given = parts["input question"], parts["answer answer"]
     gold = _solution(question, parts) if model == "exact" else parts.get("right answer")
     if gold is not None:
-        good = is_right(given, gold)
+        good = is_quasi_match(given, gold)
         reason = "right" if good else f'for {place_of(question)} the answer is "{gold}", and "{given}" was given'
     else:
         good = _percent(f"glance {given} {parts.get('what the assistant did')}") < 60

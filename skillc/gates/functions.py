@@ -228,6 +228,12 @@ _EXAMPLE = (
     _example("mentions", "1 where a field contains at least one of the texts, ignoring case", _FIELD, _PHRASES),
     _example("covers", "the share of the texts that a field contains, ignoring case", _FIELD, _PHRASES),
     _compare(
+        "quasi_exact_match",
+        "1 where the output equals the gold answer as GAIA compares them: as numbers without `$`, `%` and commas, as "
+        "lists element by element, or as texts without white space, punctuation and case",
+        _OUTPUT,
+    ),
+    _compare(
         "numeric",
         "1 where the number in the output is the gold one, within a share of it or a distance",
         *(_OUTPUT, _option("tolerance", "share"), _option("within", "share")),
@@ -281,6 +287,12 @@ _EXAMPLE = (
         "file_contains",
         "the share of the texts that a file which the rollout wrote contains, ignoring case; 0 without the file",
         *(BuiltinParameter("path", "quoted"), _PHRASES),
+    ),
+    _example(
+        "call_mentions",
+        "1 where an argument of a tool call contains at least one of the texts, ignoring case; with `tool` only calls "
+        "of that tool count",
+        *(_PHRASES, _option("tool", "tool")),
     ),
     _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill")),
 )

@@ -34,14 +34,17 @@ if TYPE_CHECKING:
 
 # Functions that read a rollout even if no argument is an output.
 _OF_ROLLOUTS = frozenset(
-    {"python", "opened", "reward", "turns", "seconds", "cost", "used", "calls", "order", "file_contains", "judge"}
+    {
+        *("python", "opened", "judge", "reward", "turns", "seconds", "cost"),
+        *("used", "calls", "order", "call_mentions", "file_contains"),
+    }
 )
 
 _OF_TOOLS = "calls of tools", ONE_TURN, 'an agent has them: `rollout = react { tools = [python("module:function")] }`'
 _REWARD = "reward", WITHOUT_REWARD, 'measure its output; `rollout = environment("module:Class")` has a reward'
 _FILES = "files", WITHOUT_FILES, 'an agent in a workspace writes files: `rollout = command("...")`'
 _LACKED: Mapping[str, tuple[str, tuple[str, ...], str]] = {
-    **dict.fromkeys(("used", "calls", "order"), _OF_TOOLS),
+    **dict.fromkeys(("used", "calls", "order", "call_mentions"), _OF_TOOLS),
     "reward": _REWARD,
     "file_contains": _FILES,
 }

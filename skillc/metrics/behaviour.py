@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import JsonValue
 
 from skillc.errors import SkillcError
-from skillc.metrics.primitives import Measurement, covers, phrases_of
+from skillc.metrics.primitives import Measurement, covers, mentions, phrases_of, text_of
 from skillc.text import counted, listed
 from skillc.trajectories.trajectory import FileChange, Trajectory
 
@@ -81,12 +81,37 @@ def file_contains(trajectory: Trajectory, path: str, phrases: JsonValue) -> Meas
     return Measurement(found.score, "" if found.score == 1 else f"`{path}` {found.feedback}")
 
 
+def call_mentions(trajectory: Trajectory, phrases: JsonValue, tool: str | None = None) -> Measurement:
+    """1 if an argument of a call contains at least one of the phrases, ignoring case and white space, else 0.
+
+    Calls of tools that do not exist count too: they are attempts. With `tool` only calls of that one count.
+    """
+    for call in trajectory.calls():
+        if tool is not None and call.tool != tool:
+            continue
+        if mentions("\n".join(_texts(dict(call.arguments))), phrases_of(phrases)).score:
+            # The texts themselves may come from a column that the optimizer does not read.
+            return Measurement(1, f"its call of `{call.shown}` contains what no call may contain")
+    return Measurement(0)
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Yield all texts in a value, at any depth."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif value is not None:
+        yield text_of(value)
+
+
 TRAJECTORY: Mapping[str, Callable[..., Measurement]] = {
-    each.__name__: each for each in (reward, turns, seconds, cost, used, calls, order, file_contains)
+    each.__name__: each for each in (reward, turns, seconds, cost, used, calls, order, file_contains, call_mentions)
 }
-WITHOUT_ANSWER = frozenset({"used", "calls", "order", "file_contains"})
+WITHOUT_ANSWER = frozenset({"used", "calls", "order", "file_contains", "call_mentions"})
 """What a rollout without a readable answer has too."""
-_SHARES = frozenset({"reward", "used", "order", "file_contains"})
+_SHARES = frozenset({"reward", "used", "order", "file_contains", "call_mentions"})
 
 
 def measure_trajectory(function: str, trajectory: Trajectory, arguments: list[Any]) -> tuple[Measurement, float]:

@@ -38,6 +38,8 @@ def found(rollout, metric):
         'used("pay")',
         'calls("pay") / 4',
         'order("find_order", "pay")',
+        'call_mentions(["a", "b"])',
+        'call_mentions("a", tool = "pay")',
         "1 - turns() / 4 turns",
         "clamp(1 - seconds() / 1 min, 0, 1)",
         "clamp(1 - cost() / $0.1, 0, 1)",
@@ -51,6 +53,8 @@ def test_an_agent_is_measured_by_what_it_does(metric) -> None:
     ("rollout", "metric", "code", "message"),
     [
         (REACT, 'used("pai")', "SK204", "unknown tool `pai`"),
+        ("predict", 'call_mentions("a")', "SK321", "a rollout of `predict` has no calls of tools"),
+        (REACT, 'call_mentions("a", tool = "pai")', "SK204", "unknown tool `pai`"),
         (REACT, 'file_contains("a", ["x"])', "SK321", "a rollout of `react` has no files"),
         ("predict", 'used("pay")', "SK321", "a rollout of `predict` has no calls of tools"),
         (REACT, "used(pay)", "SK311", "expected a text in quotes"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from skillc.metrics.quasi_match import is_quasi_match
+
 FOLDER = Path(__file__).resolve().parents[2] / "programs/ai_feedback"
 SPLITS = ("train", "validation", "test")
 
@@ -23,38 +25,6 @@ def module(name):
 
 def rows(name):
     return [json.loads(line) for line in (FOLDER / "data" / f"{name}.jsonl").read_text().splitlines()]
-
-
-@pytest.mark.parametrize(
-    ("given", "gold", "right"),
-    [
-        ("17", "17", True),
-        ("17.0", "17", True),
-        ("$1,234.50", "1234.5", True),
-        ("89 %", "89", True),
-        ("17 metres", "17", False),
-        ("", "17", False),
-        ("nan", "17", False),
-        ("seventeen", "17", False),
-        ("1e3", "1000", True),
-        ("Oslo, Bergen", "Oslo, Bergen", True),
-        ("oslo,bergen", "Oslo; Bergen", True),
-        ("Bergen, Oslo", "Oslo, Bergen", False),
-        ("Oslo, Bergen and Moss", "Oslo, Bergen, Moss", False),
-        ("Oslo, Bergen.", "Oslo, Bergen", False),
-        ("3, 4.0", "3,4", True),
-        ("3, four", "3,4", False),
-        ("$3, 4%", "3,4", True),
-        ("st petersburg", "St. Petersburg", True),
-        ("  St.Petersburg ", "St. Petersburg", True),
-        ("Saint Petersburg", "St. Petersburg", False),
-        ("sea gull", "seagull", True),
-        ("None", "none", True),
-        ("unknown", "Infinity", False),
-    ],
-)
-def test_the_scorer_compares_numbers_lists_and_texts_as_gaia_does(given, gold, right):
-    assert module("scorer").is_right(given, gold) is right
 
 
 def test_the_scorer_says_nothing_to_the_optimizer():
@@ -96,16 +66,15 @@ def test_no_split_has_a_place_of_another_one():
 def test_every_question_can_be_answered_with_the_tools(monkeypatch):
     """The judge that works answers out with care finds the right one of each, and so can an agent."""
     monkeypatch.syspath_prepend(FOLDER)
-    for name in ("tools", "scorer", "players"):
+    for name in ("tools", "players"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     import players
-    import scorer
 
     for split in SPLITS:
         for row in rows(split):
             found = players._solution(row["Question"], {"input file_name": row["file_name"]})
-            assert scorer.is_right(found, row["Final answer"]), row
-    for name in ("tools", "scorer", "players"):
+            assert is_quasi_match(found, row["Final answer"]), row
+    for name in ("tools", "players"):
         sys.modules.pop(name, None)
 
 

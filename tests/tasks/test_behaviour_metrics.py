@@ -50,12 +50,29 @@ def measured(tmp_path, term, high=100, **trajectory):
         (call("order", "buy", "sell"), 0, "it called none of them, not `buy` then `sell`"),
         (call("file_contains", "notes/a.md", ListTerm((TextConstant("lamp"), TextConstant("paid")))), 0.5, None),
         (call("file_contains", "b.md", ListTerm((TextConstant("lamp"),))), 0, "it wrote no text to `b.md`"),
+        (call("call_mentions", "LAMP"), 1, "its call of `search` contains what no call may contain"),
+        (call("call_mentions", ListTerm((TextConstant("chair"), TextConstant("desk")))), 1, None),
+        (call("call_mentions", "late"), 0, ""),
     ],
 )
 def test_what_an_agent_did_is_measured_with_a_reason(tmp_path, term, score, feedback) -> None:
     found, said = measured(tmp_path, term)
     assert found == score
     assert feedback is None or said == feedback
+
+
+def test_only_calls_of_the_named_tool_are_searched(tmp_path) -> None:
+    def of(tool):
+        return CallTerm("call_mentions", (TextConstant("lamp"),), (("tool", TextConstant(tool)),))
+
+    assert measured(tmp_path, of("search"))[0] == 1
+    assert measured(tmp_path, of("open"))[0] == 0
+
+
+def test_arguments_are_searched_at_any_depth(tmp_path) -> None:
+    deep = (ToolCall("", {"queries": [{"q": ["the  GAIA\nbenchmark"]}]}, "web"),)
+    found = measured(tmp_path, call("call_mentions", "gaia benchmark"), steps=deep)
+    assert found == (1, "its call of `web` contains what no call may contain")
 
 
 def test_time_and_cost_are_measured_in_their_units(tmp_path) -> None:

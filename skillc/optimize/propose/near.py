@@ -1,20 +1,16 @@
-"""Find similar examples and texts by BM25 over their words (Robertson and Zaragoza 2009; `bm25s`)."""
+"""Find similar examples and texts by BM25 over their words."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from pydantic import JsonValue
 
+from skillc.bm25 import DIGITS, index_of, scores_of, words_of
 from skillc.json_values import as_text
 from skillc.outcomes import Example
-
-_WORD = re.compile(r"\w+")
-# BM25 scores have single precision: smaller differences are ties.
-_DIGITS = 4
 
 
 class Near:
@@ -30,10 +26,9 @@ class Near:
         """
         if count <= 0 or not among:
             return []
-        words = _words(example.inputs)
-        scores = self._index.get_scores(words) if words and self._index is not None else [0.0] * len(self._examples)
+        scores = scores_of(self._index, _words(example.inputs), len(self._examples))
         found = [
-            (-round(float(score), _DIGITS), place)
+            (-score, place)
             for place, (score, other) in enumerate(zip(scores, self._examples, strict=True))
             if other.id in among and other.id != example.id
         ]
@@ -41,7 +36,7 @@ class Near:
 
     @cached_property
     def _index(self) -> Any:
-        return _index_of([_words(example.inputs) for example in self._examples])
+        return index_of([_words(example.inputs) for example in self._examples])
 
 
 class Alike:
@@ -54,7 +49,7 @@ class Alike:
 
     def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:
         words = [_distinct(text) for text in texts]
-        self._index = _index_of([*words, *map(_distinct, beside)])
+        self._index = index_of([*words, *map(_distinct, beside)])
         self._whole = [float(self._index.get_scores(each)[i]) if each else 0.0 for i, each in enumerate(words)]
 
     def within(self, text: str) -> list[float]:
@@ -62,26 +57,16 @@ class Alike:
         words = _distinct(text)
         reached = self._index.get_scores(words) if words and self._index is not None else self._whole
         shares = zip(reached, self._whole, strict=False)
-        return [round(float(score) / whole, _DIGITS) if words and whole else 0.0 for score, whole in shares]
+        return [round(float(score) / whole, DIGITS) if words and whole else 0.0 for score, whole in shares]
 
 
 def _distinct(text: str) -> list[str]:
     """Return the distinct words of a text without English stop words."""
     from bm25s.stopwords import STOPWORDS_EN
 
-    return [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in STOPWORDS_EN]
-
-
-def _index_of(texts: Sequence[Sequence[str]]) -> Any:
-    import bm25s
-
-    if not any(texts):
-        return None
-    index = bm25s.BM25()
-    index.index(texts, show_progress=False)
-    return index
+    return [word for word in dict.fromkeys(words_of(text)) if word not in STOPWORDS_EN]
 
 
 def _words(values: Mapping[str, JsonValue]) -> list[str]:
     texts = map(as_text, values.values())
-    return [word for text in texts for word in _WORD.findall(text.casefold())]
+    return [word for text in texts for word in words_of(text)]
