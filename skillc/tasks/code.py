@@ -43,7 +43,6 @@ _INSTRUCTIONS = """\
 You can run Python before you answer. Write a whole program in one block that begins with ```python. It runs in the \
 current folder, and the next message shows what it prints and its errors. Use relative paths. Each block is a new \
 process: variables are lost, files stay. {network} A reply without a ```python block is your answer."""
-_NOTHING_PRINTED = "it printed nothing"
 _LAST_ROUND = "No rounds are left. Answer now, without a ```python block."
 
 
@@ -172,13 +171,8 @@ class CodeRollout(RolloutKind):
             raise RolloutFailed("environment", f"the program cannot be written: {problem}") from None
         except SandboxFailed as problem:
             raise RolloutFailed("environment", problem.detail) from None
-        texts = [self._programs.shown(each, workspace, self._output) for each in (result.stdout, result.stderr)]
         failed = result.why != "ended" or result.status != 0
-        if result.why != "ended":
-            texts.append(self._programs.stopped(result))
-        elif result.status and not texts[1]:
-            texts.append(f"it ended with status {result.status}")
-        return Observation("\n".join(text for text in texts if text) or _NOTHING_PRINTED, failed)
+        return Observation(self._programs.observed(result, workspace, self._output), failed)
 
 
 def _cut_list(names: Sequence[str]) -> str:

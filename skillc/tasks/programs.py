@@ -25,6 +25,9 @@ from skillc.tasks.agents.installed import declared_reads, find_program, folders_
 from skillc.tasks.agents.workspace import HOME, Workspace
 from skillc.tokens import trim
 
+NOTHING_PRINTED = "it printed nothing"
+"""What an agent reads of a program without output."""
+
 _OUTPUT = 4 * 2**20
 # Addresses of objects differ between runs of one program, and a prompt that differs is paid for again.
 _ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]{6,16}\b")
@@ -131,6 +134,15 @@ class Programs:
         """Return what a program printed within `limit` tokens, without what differs between runs on other machines."""
         text = output.decode(errors="replace").replace(str(workspace.home), HOME).replace(str(workspace.folder), WORK)
         return trim(well_formed(_ADDRESS.sub("at 0x...", text).strip("\n")), limit)
+
+    def observed(self, result: CommandResult, workspace: Workspace, limit: int) -> str:
+        """Return what an agent reads of a result: output and errors, each within `limit` tokens, and why it failed."""
+        texts = [self.shown(each, workspace, limit) for each in (result.stdout, result.stderr)]
+        if result.why != "ended":
+            texts.append(self.stopped(result))
+        elif result.status and not texts[1]:
+            texts.append(f"it ended with status {result.status}")
+        return "\n".join(text for text in texts if text) or NOTHING_PRINTED
 
     def _environment(self, workspace: Workspace, modules: str) -> dict[str, str]:
         variables = {

@@ -26,7 +26,6 @@ from skillc.tasks.programs import Programs, SandboxFailed, default_limits
 OUTPUT = 2_000
 """Tokens of what one program prints; a longer text is cut in its middle."""
 _PROGRAM = "program.py"
-_NOTHING_PRINTED = "it printed nothing"
 
 
 class Scratch:
@@ -61,12 +60,7 @@ class Scratch:
                 result = await programs.run(workspace, words, workspace.seen)
             except SandboxFailed as problem:
                 raise ConnectionError(problem.detail) from None
-            texts = [programs.shown(each, workspace, OUTPUT) for each in (result.stdout, result.stderr)]
-        if result.why != "ended":
-            texts.append(programs.stopped(result))
-        elif result.status and not texts[1]:
-            texts.append(f"it ended with status {result.status}")
-        return "\n".join(text for text in texts if text) or _NOTHING_PRINTED
+            return programs.observed(result, workspace, OUTPUT)
 
     def _found(self) -> Programs:
         loop = asyncio.get_running_loop()

@@ -107,7 +107,9 @@ def _of_file(file: Path, folder: Path) -> Document:
     try:
         return Document(file.relative_to(folder).with_suffix("").as_posix(), file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as problem:
-        raise SkillcError(f"the document {shown(file.name)} cannot be read: {problem}", hint="save it as UTF-8") from None
+        raise SkillcError(
+            f"the document {shown(file.name)} cannot be read: {problem}", hint="save it as UTF-8"
+        ) from None
 
 
 def _of_line(path: Path, number: int, line: str) -> Document:
