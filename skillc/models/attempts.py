@@ -102,8 +102,10 @@ class Attempts:
         except SkillcError:
             settle(Usage())
             raise
+        start = time.monotonic()
         try:
             raw = await role.send(to_send(role, arguments, call))
+            seconds = time.monotonic() - start
         except Exception as problem:
             failure = _classify(problem, role)
             if self._is_unserved(failure, problem, call, slot):
@@ -128,7 +130,7 @@ class Attempts:
         settle(usage)
         if overuse is not None:
             raise overuse
-        return _stored(reply, usage, reply.model or role.plan.model)
+        return _stored(reply, usage, reply.model or role.plan.model, seconds)
 
     def _is_unserved(self, failure: Exception, problem: Exception, call: Call, slot: Slot) -> bool:
         """Note the outcome in the slot; return whether the endpoint served nothing and the call waits for it."""
@@ -142,13 +144,19 @@ class Attempts:
         return failure.waits or failure.refused
 
 
-def _stored(reply: ChatReply, usage: Usage, model: str) -> str:
+def _stored(reply: ChatReply, usage: Usage, model: str, seconds: float) -> str:
     """Return the stored form of a complete reply."""
     if reply.finish in _CUT:
         raise CallFailed("cut", f"the reply was cut at its limit, after {usage.completion:,} tokens", usage=usage)
     if reply.finish == "content_filter" or not (reply.text.strip() or reply.tool_calls):
         raise CallFailed("empty", f"the reply contains no text (finish reason `{reply.finish}`)", usage=usage)
-    stored: dict[str, Any] = {"text": reply.text, "finish": reply.finish, "usage": list(usage.counts), "model": model}
+    stored: dict[str, Any] = {
+        "text": reply.text,
+        "finish": reply.finish,
+        "usage": list(usage.counts),
+        "model": model,
+        "seconds": round(seconds, 4),
+    }
     if usage.bound:
         stored["bound"] = True
     if reply.tool_calls:

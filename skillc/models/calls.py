@@ -101,6 +101,9 @@ class Completion:
         model: as the reply names it.
         cached: whether it is from skillc's cache.
         tool_calls: in the OpenAI chat format.
+        seconds: that the model took when the call was sent, without waiting for a slot or for retries; None for a
+            cached reply of an earlier version.
+        waited: wall time of the call here, cache and queue included.
     """
 
     text: str
@@ -110,6 +113,8 @@ class Completion:
     model: str
     cached: bool = False
     tool_calls: tuple[dict[str, Any], ...] = ()
+    seconds: float | None = None
+    waited: float = 0.0
 
 
 def well_formed(text: str) -> str:

@@ -344,6 +344,7 @@ class Client:
         reserved = role.reservation(arguments)
         if call.judges:
             reserved = reserved.judging()
+        start = time.monotonic()
         await self._admit(reserved)
         where = (call.role, call.stage)
         try:
@@ -364,7 +365,18 @@ class Client:
         self._settle(Charge(where, reserved, usage, cost))
         self._receipts.answered(call.role, data["model"])
         tool_calls = tuple(data.get("tool_calls", ()))
-        return Completion(data["text"], data["finish"], usage, cost, data["model"], cached, tool_calls)
+        seconds, waited = data.get("seconds"), time.monotonic() - start
+        return Completion(
+            data["text"],
+            data["finish"],
+            usage,
+            cost,
+            data["model"],
+            cached,
+            tool_calls,
+            seconds if isinstance(seconds, int | float) else None,
+            waited,
+        )
 
     def _settle(self, charge: Charge) -> None:
         self.ledger.charged.settle(*charge)

@@ -114,8 +114,8 @@ class RolloutRunner:
                     return failed_rollout(raised, inside.completions, self._hide)
                 if self._hide:
                     trajectory = redacted(trajectory, self._hide)
-                trajectory = replace(trajectory, seconds=round(time.monotonic() - start, 3))
-                return Rollout(with_usage(trajectory, inside.completions))
+                wall = time.monotonic() - start
+                return Rollout(with_usage(_with_time(trajectory, wall, inside.completions), inside.completions))
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -153,6 +153,13 @@ def failed_rollout(raised: Exception, completions: Sequence[Completion], hide: R
     if isinstance(failure, CallFailed):
         return Rollout(used, _UNMEASURED_BY[failure.kind], hide.message(failure.detail))
     raise redact(failure, hide) if failure is not None else raised from None
+
+
+def _with_time(trajectory: Trajectory, wall: float, completions: Sequence[Completion]) -> Trajectory:
+    """Add the time of a rollout, in which each call counts with the time that it took when it was sent."""
+    known = [each.seconds for each in completions if each.seconds is not None]
+    outside = max(0.0, wall - sum(each.waited for each in completions))
+    return replace(trajectory, seconds=round(outside + sum(known), 3), timed=len(known) == len(completions))
 
 
 def with_usage(trajectory: Trajectory, completions: Sequence[Completion]) -> Trajectory:

@@ -77,9 +77,12 @@ class Trajectory:
         problem: why there is none; the rollout gets the worst score of each metric.
         reward: the score that an environment gave, 0 to 1; None without one.
         turns: calls of the model, or turns that an agent reports.
-        seconds: wall time. No prompt shows it, since it differs between runs of the same calls.
+        seconds: wall time, in which a call of a model counts with the time that it took when it was sent, also if its
+            reply is cached, and without waiting for a slot. No prompt shows it, since it differs between runs of the
+            same calls.
         tokens: of all calls.
         cost: nano-dollars at list price; None if a price is unknown.
+        timed: whether `seconds` is that time; False if a cached reply has none.
     """
 
     steps: tuple[Step, ...] = ()
@@ -91,6 +94,7 @@ class Trajectory:
     seconds: float = 0.0
     tokens: int = 0
     cost: int | None = 0
+    timed: bool = True
 
     @property
     def reply(self) -> str:
