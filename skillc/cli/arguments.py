@@ -99,6 +99,11 @@ progress_options = _group(
 )
 
 
+def split_option(*splits: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # noqa: A002 - as click
+    """Return the option for the split to run; the first one is the default."""
+    return click.option("--split", type=click.Choice(splits), default=splits[0], show_default=True, help=help)
+
+
 class ProgramPath(click.Path):
     """The path of a program, completed by folders and by files that end in `.skill`.
 

@@ -1,8 +1,7 @@
-"""The verbs that measure skills and judges and write none: `eval`, `recheck`, `noise`, `judge` and `audit`."""
+"""The verbs that measure one skill or its judges and write none: `recheck`, `noise`, `judge` and `audit`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,67 +14,9 @@ from skillc.cli.arguments import (
     plan_options,
     progress_options,
     setting_options,
+    split_option,
 )
 from skillc.cli.output import print_json, print_result, show_diagnostics
-
-
-def _split_option(*splits: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:  # noqa: A002 - as click
-    """Return the option for the split to run; the first one is the default."""
-    return click.option("--split", type=click.Choice(splits), default=splits[0], show_default=True, help=help)
-
-
-@click.command("eval", epilog="Example: skillc eval tickets.skill --skill other/SKILL.md --split test")
-@click.argument("program", type=ProgramPath())
-@click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
-@click.option(
-    "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
-)
-@click.option(
-    "--against",
-    metavar="SKILL",
-    help="The skill to compare the others with: none, initial, compiled, or a file. Default: initial.",
-)
-@click.option(
-    "--model",
-    "models",
-    multiple=True,
-    metavar="MODEL",
-    help="A model to use as the target: a role of the program, provider/name, or role=provider/name. Repeatable.",
-)
-@_split_option("validation", "train", "test", help="The examples; the lock counts each look at test.")
-@click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
-@setting_options
-@progress_options
-def eval(  # noqa: A001 - the verb's name
-    program: Path,
-    skills: tuple[Path, ...],
-    without: tuple[str, ...],
-    against: str | None,
-    models: tuple[str, ...],
-    split: str,
-    samples: int | None,
-    **values: Any,
-) -> int:
-    """Score the skills of PROGRAM: no skill, the initial one, the compiled one, and each --skill FILE.
-
-    Each skill is compared with the one that --against names: paired by example, with an interval and a p-value. With
-    several --model all skills are scored under each of them. Replies of a compile or an earlier eval come from the
-    cache.
-
-    Exit status: 0 done, 2 an error, 3 stopped by the budget or because a model stayed out of reach, 130 interrupted
-    (run the same command to resume).
-    """
-    from skillc.cli.running import exit_status_measured, plan_measured, run_measured
-    from skillc.evaluate.report import eval_json, eval_table, preview_lines
-    from skillc.evaluate.run import EvalOptions, evaluate, prepare_eval
-
-    options = RunOptions(**values)
-    planned = plan_measured(program, options)
-    asked = EvalOptions(split, models, skills, without, samples, options.offline, against)  # type: ignore[arg-type]  # click has checked it
-    job = prepare_eval(planned, asked)
-    found = run_measured("eval", job, preview_lines(job), options, evaluate)
-    print_result(lambda: eval_json(found), lambda: eval_table(found), options, soft_wrap=False)
-    return exit_status_measured(found)
 
 
 @click.command(epilog="Example: skillc recheck tickets.skill --model target=openai/gpt-5.5-mini")
@@ -85,7 +26,7 @@ def eval(  # noqa: A001 - the verb's name
     metavar="MODEL",
     help="The model to recheck with: a role of the program, provider/name, or role=provider/name. Default: target.",
 )
-@_split_option("validation", "train", "test", help="The examples; test counts one look in the lock.")
+@split_option("validation", "train", "test", help="The examples; test counts one look in the lock.")
 @click.option("--rules", type=click.IntRange(min=0), help="Measure at most so many rules.")
 @click.option("--all", "every", is_flag=True, help="Measure the rules of the initial skill too.")
 @click.option("--examples", type=click.IntRange(min=1), help="Use at most so many examples of the split.")
@@ -180,7 +121,7 @@ class Counts(click.ParamType[tuple[int, ...]]):
 @click.option(
     "--concurrency", type=Counts(), default="1,16", show_default=True, help="Rollouts in flight, a measurement each."
 )
-@_split_option("validation", "train", help="The examples to run.")
+@split_option("validation", "train", help="The examples to run.")
 @click.option("--examples", type=click.IntRange(min=1), help="How many of them, evenly spread. Default: all.")
 @click.option("--fresh", is_flag=True, help="Call the model again, even where an earlier measurement is cached.")
 @plan_options
@@ -235,7 +176,7 @@ def judge() -> None:
 @click.option("--truth", metavar="METRIC", help="Take this metric, which reads no judge, as the label of each rollout.")
 @click.option("--sheet", type=click.Path(path_type=Path), help="Write the answers into this file for labels, and stop.")
 @click.option("--repeats", type=click.IntRange(min=2), default=3, show_default=True, help="Judgements of each answer.")
-@_split_option("validation", "train", help="The examples to run.")
+@split_option("validation", "train", help="The examples to run.")
 @click.option(
     "--examples", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many, evenly spread."
 )
@@ -318,7 +259,7 @@ def check(
 @click.command(epilog="Example: skillc audit tickets.skill --rollouts 4")
 @click.argument("program", metavar="SKILL", type=ProgramPath())
 @click.option("--skill", "folder", type=click.Path(path_type=Path), help="Audit the skill in this folder instead.")
-@_split_option("train", "validation", "test", help="The examples to run.")
+@split_option("train", "validation", "test", help="The examples to run.")
 @click.option("--rollouts", type=click.IntRange(min=1), default=8, show_default=True, help="How many of them.")
 @click.option("--exit-code", is_flag=True, help="Exit with status 1 if a file was never opened.")
 @plan_options

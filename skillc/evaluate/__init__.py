@@ -3,5 +3,6 @@ the judges of a program.
 
 `skills.py` reads the compared skills and counts looks at the test split. `measuring.py` and `reporting.py` are what all
 measurements share, `skillc noise` too: models, examples and the spend bound, retries and the end; figures and lines of
-reports. `run.py` resolves, measures and scores an evaluation, `report.py` prints it.
+reports. `job.py` resolves an evaluation, `run.py` measures it, `scores.py` scores it, `by_field.py` by parts too;
+`report.py` prints it, `as_json.py` and `files.py` write it for programs, CI and tables, by the rows of `rows.py`.
 """

@@ -1,114 +1,35 @@
-"""An evaluation as JSON and as tables on a terminal."""
+"""An evaluation as tables on a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
 
-from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from skillc.diagnostics.render import printable
+from skillc.evaluate.job import EvalJob
 from skillc.evaluate.reporting import (
     bare_table,
     bound_line,
     difference_range,
-    ending_json,
     ending_lines,
-    interval,
     p_value,
     percent_range,
     why_stopped,
 )
-from skillc.evaluate.run import EvalJob, Evaluation, Gain, ModelScores, Score
+from skillc.evaluate.run import Evaluation
+from skillc.evaluate.scores import Costs, Gain, ModelScores, Score
 from skillc.evaluate.skills import unknown_looks
-from skillc.gates.units import format_quantity
-from skillc.json_values import rounded
+from skillc.gates.units import dollars, format_quantity
 from skillc.outcomes import ArmScore
 from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points
 from skillc.plan.schema import MetricPlan
-from skillc.text import counted
+from skillc.text import counted, cut
 
-
-def eval_json(found: Evaluation) -> dict[str, JsonValue]:
-    """Return the object that `eval --json` prints: goals to six digits, money in nano-dollars, null if unknown."""
-    job, made_with = found.job, found.made_with
-    reference = job.arms.reference
-    return {
-        "format_version": 1,
-        "split": job.split,
-        "selected_on": job.split == "validation",
-        "goal": job.plan.goal.name,
-        "examples": len(job.examples),
-        "groups": len({example.group for example in job.examples}),
-        "samples": job.plan.optimize.samples,
-        "reference": reference.name if reference is not None else None,
-        "compiled_with": None if made_with is None else made_with.model_dump(mode="json"),
-        "models": [_model(model, job.split) for model in found.models],
-        "baselines": {name: rounded(mean) for name, mean in found.baselines.items()},
-        **ending_json(found),
-        "notes": list[JsonValue](job.notes),
-    }
-
-
-def _model(found: ModelScores, split: str) -> JsonValue:
-    return {
-        "role": found.model.role,
-        "model": found.model.model,
-        "parameters": found.model.parameters,
-        "compiled_with": found.made_here,
-        "skills": [_skill(score) for score in found.scores],
-        "pairs": [_pair(gain) for gain in found.gains],
-        "compiled_over_none": None if found.over_none is None else _unjudged_pair(found.over_none, split),
-    }
-
-
-def _skill(score: Score) -> JsonValue:
-    tally = score.tally.as_json()
-    return {
-        "skill": score.arm.name,
-        "digest": None if score.arm.skill is None else score.arm.digest,
-        "file": None if score.arm.file is None else str(score.arm.file),
-        "mean": rounded(score.goal.mean),
-        "n": score.goal.n,
-        "interval": interval(score.interval),
-        "unmeasured": dict(score.unmeasured),
-        "not_run": score.not_run,
-        "metrics": {name: {"mean": rounded(each.mean), "n": each.n} for name, each in score.metrics.items()},
-        **{name: tally[name] for name in ("calls", "tokens", "cost_nano")},
-    }
-
-
-def _pair(gain: Gain) -> JsonValue:
-    """Return the JSON of a pair; `verdict` is null unless the split is the test split."""
-    verdict = gain.verdict
-    return {
-        "skill": gain.arm.name,
-        "gain": rounded(verdict.gain),
-        "interval": interval(verdict.interval),
-        "level": rounded(1 - verdict.alpha),
-        "p": rounded(verdict.p),
-        "n": verdict.n,
-        "groups": verdict.groups,
-        "smallest_detectable": None if verdict.detectable is None else round(verdict.detectable, 6),
-        "look": gain.look or None,
-        "verdict": verdict.verdict if gain.look else None,
-        "reason": verdict.reason,
-    }
-
-
-def _unjudged_pair(gain: Gain, split: str) -> JsonValue:
-    """Return the JSON of a pair without a verdict; on the test split it has no interval and no p-value."""
-    verdict, is_test = gain.verdict, split == "test"
-    return {
-        "gain": rounded(verdict.gain),
-        "interval": None if is_test else interval(verdict.interval),
-        "p": None if is_test else rounded(verdict.p),
-        "n": verdict.n,
-    }
-
-
+_MOST_PARTS = 20
 _HINTS = {
     "transport": "check that the model answers",
     "empty": "raise `max_tokens`, so that an answer fits after the reasoning",
@@ -146,6 +67,7 @@ def eval_table(found: Evaluation) -> RenderableType:
         others = [metric for metric in job.plan.metrics if metric.declared and not metric.goal]
         if others:
             parts += [Text(), _metrics(found, others)]
+        parts += [Text(), _costs(found), *_by_field(found)]
         parts += [Text(), _below(found)]
     else:
         line = Text("test      ").append("incomplete", style="yellow")
@@ -192,6 +114,68 @@ def _metrics(found: Evaluation, others: list[MetricPlan]) -> Table:
         rows.add_column(metric.name, justify="right")
     _add_scores(rows, found, lambda _, score: tuple(_value(score.metrics[each.name], each) for each in others))
     return rows
+
+
+def _costs(found: Evaluation) -> Table:
+    """Return the table of wins, latency and cost."""
+    every = [score.costs for model in found.models for score in model.scores]
+    has_latency = any(costs.timed for costs in every)
+    has_cost = any(costs.cost != 0 for costs in every)
+    rows = _table("each example")
+    for name in ("won", "lost", "tied", *(["median", "p95"] if has_latency else []), "tokens"):
+        rows.add_column(name, justify="right", no_wrap=True)
+    for name in ("cost", "a right answer") if has_cost else ():
+        rows.add_column(name, justify="right", no_wrap=True)
+
+    def cells(model: ModelScores, score: Score) -> tuple[str, ...]:
+        gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
+        duel = ("", "", "") if gain is None else tuple(map(str, (gain.duel.wins, gain.duel.losses, gain.duel.ties)))
+        costs = score.costs
+        times = (seconds(costs.median), seconds(costs.p95)) if has_latency else ()
+        tokens = f"{costs.tokens / costs.rollouts:,.0f}" if costs.rollouts else "–"
+        return (*duel, *times, tokens, *(prices(costs) if has_cost else ()))
+
+    _add_scores(rows, found, cells)
+    return rows
+
+
+def seconds(value: float | None) -> str:
+    """Render a latency: `0.41 s`."""
+    return "–" if value is None else f"{value:.2f} s" if value < 10 else f"{value:,.0f} s"
+
+
+def prices(costs: Costs) -> tuple[str, str]:
+    """Render the list price of a rollout and of a right answer: `$0.00012`."""
+    each, right = (None if nano is None else nano / 10**9 for nano in (costs.per_rollout, costs.per_right))
+    return ("?" if costs.rollouts else "–") if each is None else _price(each), "–" if right is None else _price(right)
+
+
+def _price(value: Fraction) -> str:
+    return dollars(value) if value >= Fraction(1, 10) or not value else f"${float(value):.2g}"
+
+
+def _by_field(found: Evaluation) -> list[RenderableType]:
+    """Return a table for each model with the scores by the value of a field; nothing without `--by`."""
+    tables: list[RenderableType] = []
+    for model in found.models if found.job.by is not None else ():
+        title = f"by {found.job.by}" + (f", {model.label}" if len(found.models) > 1 else "")
+        rows = _table(title)
+        for name in ("n", "score", "95 %", "gain", "won", "lost", "tied"):
+            rows.add_column(name, justify="right", no_wrap=True)
+        for part in model.parts[:_MOST_PARTS]:
+            rows.add_row(Text(cut(printable(part.value), 40), style="bold"), str(part.examples))
+            for score in part.scores:
+                duel = part.gains.get(score.arm.name)
+                gain = "" if duel is None else "–" if duel[0] is None else points(duel[0])
+                numbers = ("", "", "") if duel is None else (duel[1].wins, duel[1].losses, duel[1].ties)
+                mean = percent(score.goal.mean), percent_range(score.interval)
+                rows.add_row(Text("  " + score.arm.label), str(score.goal.n), *mean, gain, *map(str, numbers))
+        tables += [Text(), rows]
+        if len(model.parts) > _MOST_PARTS:
+            tables.append(Text(f"{counted(len(model.parts) - _MOST_PARTS, 'further value')} in `--json` and `--csv`"))
+    if tables:
+        tables.append(Text("parts are not tested: some differ by chance"))
+    return tables
 
 
 def _table(title: str) -> Table:

@@ -11,8 +11,10 @@ from typing import Any
 from conftest_cli import PROGRAM
 from rich.console import Console
 
+from skillc.evaluate.job import EvalJob, EvalOptions, prepare_eval
 from skillc.evaluate.report import eval_table
-from skillc.evaluate.run import EvalJob, EvalOptions, Evaluation, ModelScores, Score, evaluate, prepare_eval
+from skillc.evaluate.run import Evaluation, evaluate
+from skillc.evaluate.scores import ModelScores, Score
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client

@@ -14,7 +14,8 @@ from evaluations import FAMILY, Failing, copied, evaluated, job_of, paid, score,
 
 from skillc.document.skill_md import to_skill_md
 from skillc.errors import SkillcError
-from skillc.evaluate.report import eval_json, preview_lines
+from skillc.evaluate.as_json import eval_json
+from skillc.evaluate.report import preview_lines
 from skillc.frontend import plan_file
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client

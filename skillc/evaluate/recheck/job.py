@@ -13,6 +13,7 @@ from skillc.artifacts.owner import check_owner
 from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
 from skillc.errors import SkillcError
+from skillc.evaluate.job import compile_run
 from skillc.evaluate.measuring import (
     MeasuringJob,
     as_target,
@@ -25,7 +26,6 @@ from skillc.evaluate.measuring import (
     plan_with,
 )
 from skillc.evaluate.recheck.parts import Part, learned_parts, with_rules
-from skillc.evaluate.run import compile_run
 from skillc.evaluate.skills import COMPILED, INITIAL, NONE, SkillArm, SkillArms, arms_of, check_test
 from skillc.frontend import Planned
 from skillc.outcomes import Example
