@@ -68,7 +68,8 @@ def eval_table(found: Evaluation) -> RenderableType:
         if others:
             parts += [Text(), _metrics(found, others)]
         parts += [Text(), _costs(found), *_by_field(found)]
-        parts += [Text(), _below(found)]
+        below = _below(found)
+        parts += [Text(), below] if below else []
     else:
         line = Text("test      ").append("incomplete", style="yellow")
         parts.append(
