@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from skillc.budget.spend import Sizes, Spend, SpendBound, one_call
+from skillc.budget.spend import Extent, Sizes, Spend, SpendBound, one_call
 from skillc.gates import units
 from skillc.plan.judges import JudgePlan, judges_of
 from skillc.plan.schema import Plan, PricePlan, RubricPlan
@@ -15,6 +15,8 @@ from skillc.tokens import count_tokens
 # question with the problem of the first reply.
 _AROUND, _A_REASON, _AROUND_VERDICT, _ASKED_AGAIN = 420, 50, 30, 60
 _A_LEVEL = 4
+# Around a statement: its heading, the question and the words for its answer.
+_A_STATEMENT = 40
 _A_STEP = 150
 
 
@@ -64,9 +66,11 @@ def one_judge(plan: Plan, judge: JudgePlan, sizes: Sizes, role: str, price: Pric
     longest, reply = plan.models["target"].max_reply, model.max_reply if model is not None else _A_REASON
     pair, steps = judge.against is not None, "trajectory" in judge.rubric.sees
     shown = 1 + pair + ("gold" in judge.rubric.sees)
-    prompt = _AROUND + _tokens(judge.rubric) + sizes.inputs.mean + shown * sizes.outputs.mean
-    about = one_call(prompt + steps * min(_A_STEP, optimize.trajectory_limit), _verdict(judge, reply), price)
-    largest = _AROUND + _tokens(judge.rubric) + sizes.inputs.most + longest + steps * optimize.trajectory_limit
+    number, rubric = _rubric_size(judge.rubric, sizes)
+    prompt = _AROUND + rubric.mean + sizes.inputs.mean + shown * sizes.outputs.mean
+    verdict = min(_AROUND_VERDICT + _A_REASON * number, reply)
+    about = one_call(prompt + steps * min(_A_STEP, optimize.trajectory_limit), verdict, price)
+    largest = _AROUND + rubric.most + sizes.inputs.most + longest + steps * optimize.trajectory_limit
     largest += (shown - 1) * max(longest, sizes.outputs.most) + reply + _ASKED_AGAIN
     calls = 2 if pair else 1
     return SpendBound(Spend() if pair else about, about, one_call(largest, reply, price)).times(calls, calls, 2 * calls)
@@ -79,5 +83,9 @@ def _tokens(rubric: RubricPlan) -> int:
     )
 
 
-def _verdict(judge: JudgePlan, longest: int) -> int:
-    return min(_AROUND_VERDICT + _A_REASON * len(judge.rubric.criteria), longest)
+def _rubric_size(rubric: RubricPlan, sizes: Sizes) -> tuple[int, Extent]:
+    """Return the usual number of criteria, and their tokens; statements that code checks count too."""
+    if rubric.each is None:
+        return len(rubric.criteria), Extent(_tokens(rubric), _tokens(rubric))
+    count, tokens = sizes.statements.get(rubric.each, (Extent(1, 1), Extent()))
+    return count.mean, Extent(tokens.mean + _A_STATEMENT * count.mean, tokens.most + _A_STATEMENT * count.most)

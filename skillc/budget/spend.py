@@ -162,6 +162,7 @@ class Sizes:
         company: the skills beside the one that is trained.
         images: tokens of the images of an example, as the target's provider charges them; the most is a bound.
         cuts: by input, the number of examples whose value was cut, and the tokens left out of one.
+        statements: by column that a rubric asks about, the statements of an example and their tokens.
     """
 
     train: int
@@ -174,6 +175,7 @@ class Sizes:
     company: CompanySize = CompanySize()
     images: Extent = Extent()
     cuts: Mapping[str, tuple[int, Extent]] = field(default_factory=dict)
+    statements: Mapping[str, tuple[Extent, Extent]] = field(default_factory=dict)
 
     def smallest_group(self, field: str) -> tuple[str, int] | None:
         """Name and size of the smallest group of `by = field` on validation; None if no sizes are known.

@@ -458,6 +458,20 @@ def sizes_of(plan: Plan, dataset: Dataset, root: Path) -> Sizes:
         outputs=_answer_extent(plan, dataset, examples),
         images=_image_extent(plan, examples, images, root) if images else Extent(),
         cuts={name: (len(tokens), Extent.of(tokens)) for name, tokens in dataset.cuts.items()},
+        statements={
+            each: _statements(each, examples)
+            for each in dict.fromkeys(rubric.each for rubric in plan.rubrics.values())
+            if each is not None
+        },
+    )
+
+
+def _statements(name: str, examples: Sequence[Example]) -> tuple[Extent, Extent]:
+    """Return the number of the statements of an example in a column, and their tokens."""
+    values = [{**example.inputs, **example.fields}.get(name) for example in examples]
+    return (
+        Extent.of(len(value) if isinstance(value, list) else 1 for value in values),
+        Extent.of(_tokens({name: value}) for value in values),
     )
 
 

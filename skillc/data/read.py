@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from pydantic import JsonValue
 
+from skillc.data.evals import read_eval
 from skillc.data.problems import Problems, name_list
 from skillc.data.tables import PARQUET, is_saved, parquet_rows, saved_rows
 from skillc.json_values import JsonObject
@@ -27,6 +28,7 @@ ROW_BYTES = 16_000_000
 _CHUNK = 1 << 20
 _TOO_LONG = f"a field may have {FIELD_CHARACTERS:,} characters"
 _TOO_DEEP = "the value is nested too deeply"
+_AN_EVAL = 'write `{"id": 1, "prompt": "...", "expected_output": "...", "files": [], "assertions": ["..."]}`'
 _READ = ".jsonl, .json, .csv, .tsv or .parquet"
 
 
@@ -183,19 +185,30 @@ def _jsonl(file: _File, stream: BinaryIO) -> Iterator[Row]:
 
 
 def _json(file: _File, stream: BinaryIO) -> Iterator[Row]:
-    """Yield the objects of a list, decoded one by one from a buffer of little more than one row."""
+    """Yield the objects of a list, or the evals of an object, from a buffer of little more than one row."""
     text = _JsonStream(file, stream)
+    if text.next() == "{":
+        yield from _evals(file, text)
+        return
     if text.next() != "[":
         what = "is not a list of objects" if text.next() else "is empty"
         file.stop(
             0, what, f"write `[{{...}}, {{...}}]`; with one object per line rename it to `{file.path.stem}.jsonl`"
         )
+    for line, value, length in _json_list(file, text):
+        if row := _row(file, line, value, length):
+            yield row
+    if text.next():
+        file.stop(text.line, "text after the closing `]`", "remove it")
+
+
+def _json_list(file: _File, text: _JsonStream) -> Iterator[tuple[int, JsonValue, int]]:
+    """Yield line, value and length of each item of a list."""
     text.take()
     while text.next() != "]":
         line = text.line
         value, length = text.value()
-        if row := _row(file, line, value, length):
-            yield row
+        yield line, value, length
         if text.next() == ",":
             text.take()
             if text.next() == "]":
@@ -203,8 +216,43 @@ def _json(file: _File, stream: BinaryIO) -> Iterator[Row]:
         elif text.next() != "]":
             file.stop(text.line, "a `,` or the closing `]` is missing")
     text.take()
+
+
+def _evals(file: _File, text: _JsonStream) -> Iterator[Row]:
+    """Yield the evals of an object such as `evals/evals.json`."""
+    found = False
+    text.take()
+    while text.next() != "}":
+        key, _ = text.value()
+        if text.next() != ":":
+            file.stop(text.line, "a `:` is missing")
+        text.take()
+        if text.next() != "[" or key != "evals":
+            text.value()
+        else:
+            found = True
+            for line, value, length in _json_list(file, text):
+                row = _row(file, line, value, length)
+                try:
+                    if row is not None:
+                        yield Row(line, read_eval(row.values, file.path))
+                except ValueError as error:
+                    file.problems.add(file.name, line, str(error), _AN_EVAL)
+        if text.next() == ",":
+            text.take()
+        elif text.next() != "}":
+            file.stop(text.line, "a `,` or the closing `}` is missing")
+    if not found:
+        stem = file.path.stem
+        file.stop(
+            0,
+            "is an object, not a list of objects",
+            f"write `[{{...}}, {{...}}]`, or `evals` as Agent Skills has them; with one object per line rename it to "
+            f"`{stem}.jsonl`",
+        )
+    text.take()
     if text.next():
-        file.stop(text.line, "text after the closing `]`", "remove it")
+        file.stop(text.line, "text after the closing `}`", "remove it")
 
 
 _SPACE = re.compile(r"[ \t\r\n]*")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text
 from skillc.syntax.formatting import format_source
 from skillc.syntax.literals import quote
 from skillc.syntax.source import Source
-from skillc.text import counted, free_name, joined
+from skillc.text import counted, free_name, joined, listed
 
 _MOST_LABELS = 20
 _LABEL_CHARACTERS = 40
@@ -34,6 +35,7 @@ _SLICES = {"product", "channel", "country", "region", "language", "source", "typ
 _TEXTS = {"text", "body", "content", "input", "prompt", "sentence", "question"}
 _QUESTIONS = _TEXTS | {"message", "ticket", "mail", "review", "comment"}
 _FILES = ("image", "file")
+EVAL_COLUMNS = frozenset({"prompt", "expected_output", "files", "assertions"})
 _RESERVED = frozenset({"and", "or", "not", "use", "none", "true", "false"})
 
 
@@ -77,7 +79,10 @@ class StarterProgram:
 
 @dataclass(frozen=True, slots=True)
 class _Guess:
-    """The role of each column; `judged` if the output is none of them, and a judge scores it."""
+    """The role of each column; `judged` if the output is none of them, and a judge scores it.
+
+    `evals` if the data is an `evals.json`, whose assertions are what the judge is asked.
+    """
 
     inputs: tuple[ColumnProfile, ...]
     outputs: tuple[ColumnProfile, ...]
@@ -85,6 +90,7 @@ class _Guess:
     slice: ColumnProfile | None
     others: tuple[ColumnProfile, ...]
     judged: bool = False
+    evals: bool = False
 
 
 RULEBOOK_MODELS = (
@@ -123,7 +129,8 @@ def start(
     """
     columns = profile(path)
     choice = choice or ColumnChoice()
-    guess = _guess(columns, path.name, choice)
+    evals = {column.name for column in columns} >= EVAL_COLUMNS and choice == ColumnChoice()
+    guess = _guess_evals(columns) if evals else _guess(columns, path.name, choice)
     names = _names([*guess.inputs, *guess.outputs, *(c for c in (guess.group, guess.slice) if c)])
     goals = ("correct", "score", "right", "hit", "goal_score", "goal_mean")[guess.judged :]
     goal = next(name for name in goals if name not in names.values())
@@ -191,6 +198,21 @@ def _guess(columns: Sequence[ColumnProfile], file: str, choice: ColumnChoice) ->
     return _Guess(tuple(inputs), outputs, group, sliced, others, judged=choice.judged is not None)
 
 
+def _guess_evals(columns: Sequence[ColumnProfile]) -> _Guess:
+    """Return the roles of the columns of an `evals.json`."""
+    prompt, files, used = (_by_name(columns, name) for name in ("prompt", "files", "assertions"))
+    rows = columns[0].rows
+    answer = ColumnProfile("answer", csv=False, rows=rows, characters=rows * _LONG_ANSWER, kinds={"text": rows})
+    has_files = any(value != "[]" for value in files.values)
+    inputs = (prompt, files) if has_files else (prompt,)
+    others = tuple(each for each in columns if each not in (*inputs, used) and each.name != "id")
+    return _Guess(inputs, (answer,), None, None, others, judged=True, evals=True)
+
+
+def _by_name(columns: Sequence[ColumnProfile], name: str) -> ColumnProfile:
+    return next(column for column in columns if column.name == name)
+
+
 def _judged_output(choice: ColumnChoice, columns: Sequence[ColumnProfile], file: str) -> ColumnProfile:
     """Return the profile of an output that no column has.
 
@@ -229,6 +251,13 @@ def _column_of(name: str, columns: Sequence[ColumnProfile], file: str) -> Column
 
 def _reasons(guess: _Guess, names: dict[str, str], choice: ColumnChoice) -> Iterator[Reason]:
     """Yield the role of each column with the reason."""
+    if guess.evals:
+        yield Reason("input", listed(column.name for column in guess.inputs), "an `evals.json` of Agent Skills")
+        yield Reason("output", guess.outputs[0].name, "what the model answers; an eval describes it, and has none")
+        yield Reason("metric", _goal(guess, names), "the share of the assertions that hold; code checks what it can")
+        if guess.others:
+            yield Reason("not used", name_list([column.name for column in guess.others]), "declare a field to use one")
+        return
     for column in guess.inputs:
         if column.kind in _FILES and not choice.inputs:
             yield Reason("input", column.name, f"its values are paths of {column.kind}s")
@@ -335,12 +364,20 @@ def _column(column: ColumnProfile, names: dict[str, str]) -> str:
 
 def _type(column: ColumnProfile, *, labels: bool = False) -> str:
     kind = {"list": "list[text]"}.get(column.kind, column.kind)
+    if column.name == "files" and column.kind == "list":
+        kind = "list[file]" if all(_names_files(column, value) for value in column.values) else kind
     known = _labels(column) if labels else None
     if known:
         kind = " | ".join(map(quote, known))
     elif labels and column.kind == "list" and _any_of(column):
         kind = "text"
     return f"{kind} | none" if column.empty else kind
+
+
+def _names_files(column: ColumnProfile, value: str) -> bool:
+    """Return whether a list, as JSON, has the paths of files."""
+    paths = json.loads(value)
+    return column.folder is not None and all(isinstance(p, str) and (column.folder / p).is_file() for p in paths)
 
 
 def _any_of(column: ColumnProfile) -> bool:
@@ -426,6 +463,8 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
 
 def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
     lines = [f"  source = {quote(source)}"]
+    if guess.evals:
+        lines.append("  field assertions: list[text]    # what has to be true of the answer of each eval")
     for column in (guess.group, guess.slice):
         if column:
             lines.append(f"  field {names[column.name]}: {_type(column)}{_column(column, names)}")
@@ -463,6 +502,11 @@ def _split(guess: _Guess) -> str:
 
 
 def _rubric(guess: _Guess, names: dict[str, str]) -> str:
+    if guess.evals:
+        return (
+            "# Each assertion is a question to the judge, unless code can check it (docs/guides/formats.md).\n"
+            "rubric met { each = assertions }"
+        )
     given, wanted = (names[each[0].name].replace("_", " ") for each in (guess.inputs, guess.outputs))
     return f'''# What the judge scores by. Write down what is good and bad: a judge is as good as its rubric.
 rubric quality = """
@@ -474,6 +518,8 @@ rubric quality = """
 
 
 def _goal(guess: _Guess, names: dict[str, str]) -> str:
+    if guess.evals:
+        return f"judge({names[guess.outputs[0].name]}, met, model = referee)"
     if guess.judged:
         return f"judge({names[guess.outputs[0].name]}, quality, model = referee)"
     metrics = [_metric(column, names) for column in guess.outputs]

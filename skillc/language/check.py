@@ -160,7 +160,7 @@ def _check_declarations(state: CheckState) -> None:
             rules.check_opening(state.report, entity, skills)
             check_agent(state.report, entity, state.entities, state.broken, state.module.dropped)
         elif entity.kind == "rubric":
-            check_rubric(state.report, entity)
+            check_rubric(state.report, entity, {**dict.fromkeys(state.broken), **fields})
         elif entity.kind == "data":
             rules.check_data(state.report, entity, {**dict.fromkeys(state.broken), **fields})
         rules.check_required(state.report, entity, state.module.dropped | state.broken, beside=trained)

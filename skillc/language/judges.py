@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from skillc.diagnostics.diagnostic import Reporter
+from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.terms import CallTerm, ListTerm, Term, WordTerm, calls
-from skillc.language.checked import Entity, amount_of
+from skillc.language.checked import Entity, Setting, amount_of
 from skillc.language.types import add_error, check_distinct
 
 MALFORMED = "SK427"
@@ -81,11 +82,16 @@ def _checked(question: str, levels: list[tuple[int, str]]) -> RubricText | Rubri
     return RubricText(question, tuple(sorted(levels, reverse=True)))
 
 
-def check_rubric(report: Reporter, rubric: Entity) -> None:
-    """Check that a rubric is a text or criteria, and that each text is a question or levels in order."""
+def check_rubric(report: Reporter, rubric: Entity, fields: Mapping[str, Entity | None]) -> None:
+    """Check that a rubric is a text, criteria or a column, and that each text is a question or levels in order.
+
+    A field that is None is broken.
+    """
     name = rubric.name or ""
     criteria = rubric.children_of("criterion")
-    if isinstance(rubric.value, str) and criteria:
+    if "each" in rubric.settings:
+        _check_each(report, rubric, rubric.settings["each"], fields)
+    elif isinstance(rubric.value, str) and criteria:
         hint = "move the text into a criterion"
         add_error(report, MALFORMED, rubric, f"the rubric `{name}` has both a text and criteria", hint)
     elif rubric.value is None and not criteria:
@@ -101,6 +107,23 @@ def check_rubric(report: Reporter, rubric: Entity) -> None:
             hint = "write a number above 0, or remove the criterion"
             message = f"the criterion `{each.name}` has no weight"
             add_error(report, MALFORMED, each.settings["weight"], message, hint)
+
+
+def _check_each(report: Reporter, rubric: Entity, setting: Setting, fields: Mapping[str, Entity | None]) -> None:
+    """Check that a rubric asks about the statements of a column and nothing else."""
+    if rubric.value is not None or rubric.children_of("criterion"):
+        message = f"the rubric `{rubric.name}` has both `each` and criteria of its own"
+        add_error(report, MALFORMED, rubric, message, "keep one of them; a metric can average two judges")
+    found = fields.get(setting.word)
+    if setting.word in fields and found is None:
+        return
+    known = {name: each for name, each in fields.items() if each is not None and each.kind != "output"}
+    if found is None or found.type is None or found.kind == "output":
+        hint = spelling_hint(setting.word, list(known)) or f"declare it in `data`: `field {setting.word}: list[text]`"
+        add_error(report, "SK403", setting, f"unknown field `{setting.word}`", hint)
+    elif found.type.of_items.kind != "text":
+        message = f"`{setting.word}` has no statements"
+        add_error(report, MALFORMED, setting, message, f"declare `field {setting.word}: list[text]`")
 
 
 def _check_text(report: Reporter, entity: Entity, what: str) -> None:

@@ -271,6 +271,7 @@ _KINDS = (
                 (Form("list", items=(words("gold", "trajectory"),)),),
                 "what the judge reads besides inputs and output: the right answer, the steps of the rollout",
             ),
+            SettingKind("each", (FIELD,), "the column with the statements about an example, one or a list"),
         ),
     ),
     Kind(

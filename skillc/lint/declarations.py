@@ -184,6 +184,7 @@ def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
     if any(rollout_kind(task) not in _INPUTS_ONLY for task in facts.of_kind("task")):
         return
     read = {each.name for each in terms if isinstance(each, FieldTerm)}
+    read |= {word_of(rubric.settings, "each") or "" for rubric in facts.of_kind("rubric")}
     for data in facts.of_kind("data"):
         for field in data.children:
             if field.name not in read and field.name != word_of(data.settings, "group"):

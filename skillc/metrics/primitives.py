@@ -269,12 +269,25 @@ def valid_json(subject: Subject) -> Measurement:
     value = subject.value
     if isinstance(value, str):
         try:
-            # JSON has numbers of any length, but no `NaN`.
-            value = json.loads(value, parse_int=float, parse_constant=_no_constant)
-        except (ValueError, RecursionError) as problem:
+            value = read_json(value)
+        except ValueError as problem:
             return Measurement(0, f"this is no JSON: {str(problem)[:100]}")
     right = isinstance(value, dict | list)
     return Measurement(int(right), "right" if right else f"{shown(subject.value)} is no JSON object or list")
+
+
+def read_json(text: str) -> JsonValue:
+    """Parse a JSON text.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        # JSON has numbers of any length, but no `NaN`.
+        value: JsonValue = json.loads(text, parse_int=float, parse_constant=_no_constant)
+    except RecursionError as problem:
+        raise ValueError(str(problem)) from None
+    return value
 
 
 def _no_constant(name: str) -> JsonValue:

@@ -17,6 +17,7 @@ from skillc.gates.terms import Term
 from skillc.json_values import JsonObject
 from skillc.metrics.judging.combine import counts_of
 from skillc.metrics.judging.judges import Judges, NoReference
+from skillc.metrics.judging.statements import statement_marks
 from skillc.metrics.meter import NO_VERDICTS, Meter, MetricError, unmeasured
 from skillc.models.concurrency import SingleFlight, gather
 from skillc.models.failures import BackendFailed
@@ -43,6 +44,8 @@ class Outcome:
         failure: why a judge gave no verdict; empty if all did, or if the rollout itself failed.
         judged: comparisons of judges in both orders, those that the order decided, and verdicts that report
             instructions in the answer.
+        statements: for each judge of statements, in the order of the plan, the score of each in millionths and its
+            evidence.
     """
 
     cells: Mapping[str, Cell]
@@ -50,6 +53,7 @@ class Outcome:
     feedback: str
     failure: str = ""
     judged: tuple[int, int, int] = (0, 0, 0)
+    statements: tuple[tuple[tuple[int, str], ...], ...] = ()
 
     @property
     def answer(self) -> JsonObject | None:
@@ -75,6 +79,8 @@ class Outcome:
             value["failure"] = self.failure
         if any(self.judged):
             value["judged"] = list(self.judged)
+        if self.statements:
+            value["statements"] = [[[score, why] for score, why in each] for each in self.statements]
         return value
 
     @classmethod
@@ -82,7 +88,8 @@ class Outcome:
         """Read the values of `to_json`."""
         cells = {n: Scored(c) if isinstance(c, int) else Unmeasured(c) for n, c in value["cells"].items()}
         trajectory, judged = Trajectory.from_json(value["trajectory"]), tuple(value.get("judged", (0, 0, 0)))
-        return cls(cells, trajectory, value["feedback"], value.get("failure", ""), judged)
+        statements = tuple(tuple((score, why) for score, why in each) for each in value.get("statements", ()))
+        return cls(cells, trajectory, value["feedback"], value.get("failure", ""), judged, statements)
 
 
 class _ReadSkill(NamedTuple):
@@ -318,7 +325,8 @@ class Rollouts:
             except NoReference as problem:
                 raise MetricError(f"{self._meter.describe(example)}: {problem.message}", hint=problem.hint) from None
         measured = self._meter.measure(example, trajectory, verdicts)
-        return Outcome(measured.cells, trajectory, measured.feedback, measured.failure, counts_of(verdicts))
+        found = statement_marks(self._judges.each if self._judges is not None else (), verdicts)
+        return Outcome(measured.cells, trajectory, measured.feedback, measured.failure, counts_of(verdicts), found)
 
 
 async def _recorded(wave: Wave, name: Sequence[JsonValue], work: Callable[[], Awaitable[Outcome]]) -> Outcome:

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm, TextConstant, WordTerm, calls, walk
-from skillc.language.checked import Entity, Word, amount_of, items_of
+from skillc.language.checked import Entity, Word, amount_of, items_of, word_of
 from skillc.language.judges import RubricProblem, judge_calls, judge_roles, read_rubric
 from skillc.plan.schema import CriterionPlan, MetricPlan, Plan, RubricPlan
 
@@ -84,14 +84,18 @@ def _rubric(plan: Plan, term: CallTerm) -> RubricPlan:
 
 def rubric_of_entity(rubric: Entity) -> RubricPlan:
     """Return the plan of a checked rubric."""
+    each = word_of(rubric.settings, "each")
     return RubricPlan.model_validate(
         {
-            "criteria": tuple(
-                _criterion(each.name or "", each.text, amount_of(each.settings, "weight") or Fraction(1))
-                for each in rubric.children_of("criterion")
+            "each": each,
+            "criteria": ()
+            if each is not None
+            else tuple(
+                _criterion(part.name or "", part.text, amount_of(part.settings, "weight") or Fraction(1))
+                for part in rubric.children_of("criterion")
             )
             or (_criterion("", rubric.text),),
-            "sees": tuple(sorted({each.text for each in items_of(rubric.settings, "sees") if isinstance(each, Word)})),
+            "sees": tuple(sorted({item.text for item in items_of(rubric.settings, "sees") if isinstance(item, Word)})),
         }
     )
 

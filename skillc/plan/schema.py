@@ -425,9 +425,15 @@ class CriterionPlan(Frozen):
 
 
 class RubricPlan(Frozen):
-    """The criteria of a judge, and what it reads besides inputs and output."""
+    """The criteria of a judge, and what it reads besides inputs and output.
+
+    `each` is the column whose statements about an example are its criteria; there are no others then.
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset({"each"})
 
     criteria: tuple[CriterionPlan, ...]
+    each: str | None = None
     sees: tuple[Literal["gold", "trajectory"], ...] = ()
 
 

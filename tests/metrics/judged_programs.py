@@ -40,7 +40,7 @@ model referee   = "hosted_vllm/claude-opus-5" {{ base_url = "http://localhost:9"
 model second    = "hosted_vllm/gemini-3" {{ base_url = "http://localhost:9" }}
 model third     = "hosted_vllm/large" {{ base_url = "http://localhost:9" }}
 
-data {{ source = "mails.csv"; split = 2 examples : 2 examples : 2 examples }}
+data {{ source = "mails.csv"; split = 2 examples : 2 examples : 2 examples; {data} }}
 
 {metrics}
 
@@ -52,11 +52,11 @@ gate better = candidate.score > incumbent.score
 MAIL = Example("1", {"mail": "Where is my order?"}, {"reply": "It left on Monday."}, {}, "1")
 
 
-def planned(folder, metrics, *, rubrics="", optimize=""):
+def planned(folder, metrics, *, rubrics="", optimize="", data=""):
     """The plan of a program with these metrics, one of which is the goal `score`."""
     (folder / "mails.csv").write_text("mail,reply\n" + "".join(f"mail {i},reply {i}\n" for i in range(6)))
     path = folder / "mails.skill"
-    path.write_text(PROGRAM.format(metrics=metrics, rubrics=rubrics, optimize=optimize))
+    path.write_text(PROGRAM.format(metrics=metrics, rubrics=rubrics, optimize=optimize, data=data))
     return plan_file(path, complete=False).plan
 
 

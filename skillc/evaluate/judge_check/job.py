@@ -196,6 +196,12 @@ def _chosen_judges(plan: Plan, name: str | None) -> tuple[tuple[JudgePlan, tuple
         with_one = [metric.name for metric in plan.metrics if reads_judge(plan, metric)]
         hint = "a metric with one is `metric good = judge(answer, rubric, model = referee)`"
         raise SkillcError(what, hint=f"{listed(with_one)} read one" if with_one else hint)
+    each = next((judge.rubric.each for judge in judges if judge.rubric.each is not None), None)
+    if each is not None:
+        raise SkillcError(
+            f"a judge of the statements in `{each}` can't be checked: its rubric differs from example to example",
+            hint="name a metric with another rubric: `--metric NAME`",
+        )
     return tuple(
         (judge, tuple(metric.name for metric in plan.metrics if judge.term in calls(metric.term))) for judge in judges
     )

@@ -17,6 +17,15 @@ _HALF = Fraction(1, 2)
 
 
 @dataclass(frozen=True, slots=True)
+class Marked:
+    """The score of one criterion, from 0 to 1, and the reason, which no feedback shows."""
+
+    criterion: str
+    score: Fraction
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """The result of a judge, or of a panel, on one rollout.
 
@@ -26,6 +35,7 @@ class Judged:
         pairs: comparisons in both orders: criteria times judges.
         by_order: those of them in which the order decided, not the answers.
         instructions: verdicts that report instructions to the judge within the answer.
+        marks: one for each criterion.
     """
 
     score: Fraction
@@ -33,6 +43,7 @@ class Judged:
     pairs: int = 0
     by_order: int = 0
     instructions: int = 0
+    marks: tuple[Marked, ...] = ()
 
 
 TIED = Judged(_HALF)
@@ -119,7 +130,7 @@ def _combined(
     pairs: bool = False,
 ) -> Judged | JudgeFailed:
     score, whole = Fraction(0), sum((each.weight for each in judge.rubric.criteria), Fraction(0))
-    lines = []
+    lines, marks = [], []
     for criterion, given in zip(judge.rubric.criteria, opinions, strict=True):
         low, high = (
             median([missing if each.score is None else each.score for each in given])
@@ -130,6 +141,7 @@ def _combined(
             return JudgeFailed(failed[0].role, "; ".join(dict.fromkeys(each.detail for each in failed)))
         score += criterion.weight / whole * low
         lines.append((criterion.name, _line(given, low, reveal=reveal)))
+        marks.append(Marked(criterion.name, low, _nearest(given, low).reason))
     heard = [each for given in opinions for each in given if each.score is not None]
     return Judged(
         score=score,
@@ -137,19 +149,25 @@ def _combined(
         pairs=len(heard) if pairs else 0,
         by_order=sum(each.by_order for each in heard),
         instructions=sum(isinstance(reply, Verdict) and reply.instructions for reply in replies),
+        marks=tuple(marks),
     )
 
 
 def _line(opinions: Sequence[_Opinion], score: Fraction, *, reveal: bool) -> str:
     """Describe the result on one criterion: what was said, by whom if several were asked, and why."""
-    heard = [each for each in opinions if each.score is not None]
-    nearest = min(heard, key=lambda each: abs((each.score or Fraction(0)) - score))
+    nearest = _nearest(opinions, score)
     said = nearest.shown
     if len(opinions) > 1:
         of = ", ".join(f"{each.role}: {each.shown or 'failed'}" for each in opinions)
         said = f"{said} ({of})" if any(each.shown != said for each in opinions) else f"{said} (all judges)"
     # Nothing is to be learned from the reasons for the best level.
     return f"{said}: {nearest.reason}" if reveal and nearest.reason and score < 1 else said
+
+
+def _nearest(opinions: Sequence[_Opinion], score: Fraction) -> _Opinion:
+    """Return the opinion whose score is nearest to the result's."""
+    heard = [each for each in opinions if each.score is not None]
+    return min(heard, key=lambda each: abs((each.score or Fraction(0)) - score))
 
 
 def _mark_of(reply: Reply, criterion: CriterionPlan) -> Mark | None:

@@ -10,7 +10,16 @@ from skillc.errors import SkillcError
 from skillc.gates.terms import CallTerm
 from skillc.json_values import JsonObject
 from skillc.metrics.judging.combine import TIED, Judged, combine_levels, combine_pairs
-from skillc.metrics.judging.prompt import Case, again_messages, case_code, case_of, judge_messages, right_answers
+from skillc.metrics.judging.prompt import (
+    Case,
+    again_messages,
+    case_code,
+    case_of,
+    judge_messages,
+    right_answers,
+    shown_text,
+)
+from skillc.metrics.judging.statements import Finding, asked, combine_statements, statements_of
 from skillc.metrics.judging.verdict import JudgeFailed, MalformedVerdict, Reply, Verdict, read_verdict
 from skillc.metrics.primitives import same
 from skillc.models.calls import Call
@@ -29,7 +38,7 @@ Verdicts = Mapping[CallTerm, Judged | JudgeFailed]
 
 
 class NoReference(SkillcError):  # noqa: N818 -- as the other failures
-    """An example has no right answer that a judge compares with."""
+    """An example has no right answer that a judge compares with, or no statement that it is asked about."""
 
 
 async def ask_judge(
@@ -110,7 +119,7 @@ class Judges:
 
         Raises:
             PermanentFailure, BudgetReached: from the models.
-            NoReference: the example lacks the right answer that a judge compares with.
+            NoReference: the example lacks the right answer, or the statements, that a judge needs.
         """
         sample = (self._first + sample[0], *sample[1:])
         found = await gather(
@@ -131,12 +140,34 @@ class Judges:
         reference = self._reference(judge, example, initial)
         if isinstance(reference, JudgeFailed):
             return reference
+        statements: tuple[str, ...] = ()
+        whole, found = judge, dict[int, Finding]()
+        if judge.rubric.each is not None:
+            statements = statements_of(judge.rubric, example)
+            if not statements:
+                raise NoReference(
+                    f"no statement in `{judge.rubric.each}`, which the rubric asks about each example",
+                    hint="give each row one or more statements, or leave the row out",
+                )
+            output = shown_text((trajectory.answer or {}).get(judge.output))
+            left, found = asked(judge, statements, output)
+            if left is None:
+                return combine_statements(statements, None, found, reveal=self._reveals)
+            judge = left
         if judge.against is not None and same(
             (trajectory.answer or {}).get(judge.output), (reference or {}).get(judge.output)
         ):
             return TIED
         case = case_of(self._plan, judge, example, trajectory, reference)
-        return await self.ask(judge, case, sample=sample, stage=stage)
+        judged = await self.ask(judge, case, sample=sample, stage=stage)
+        if whole is judge or isinstance(judged, JudgeFailed):
+            return judged
+        return combine_statements(statements, judged, found, reveal=self._reveals)
+
+    @property
+    def _reveals(self) -> bool:
+        """Whether feedback may quote statements, which can contain the right answer."""
+        return "gold" in self._plan.optimize.sees
 
     async def ask(
         self, judge: JudgePlan, case: Case, *, sample: tuple[int, ...] = (0,), stage: str = "judge"
@@ -147,13 +178,13 @@ class Judges:
             PermanentFailure, BudgetReached: from the models.
         """
 
-        def asked(role: str, swapped: bool = False) -> Coroutine[Any, Any, Reply]:
+        def reply(role: str, swapped: bool = False) -> Coroutine[Any, Any, Reply]:
             return ask_judge(self._client, role, judge.rubric, case, swapped=swapped, sample=sample, stage=stage)
 
         reveal = "gold" in self._plan.optimize.sees or not judge.sees_gold
         if judge.against is None:
-            return combine_levels(judge, await gather([asked(role) for role in judge.roles]), reveal=reveal)
-        replies = await gather([asked(role, swapped) for role in judge.roles for swapped in (False, True)])
+            return combine_levels(judge, await gather([reply(role) for role in judge.roles]), reveal=reveal)
+        replies = await gather([reply(role, swapped) for role in judge.roles for swapped in (False, True)])
         return combine_pairs(judge, list(zip(replies[::2], replies[1::2], strict=True)), reveal=reveal)
 
     def _reference(

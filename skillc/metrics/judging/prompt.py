@@ -125,7 +125,7 @@ def again_messages(messages: tuple[Message, ...], reply: str, problem: str) -> t
 
 def case_code(rubric: RubricPlan, case: Case) -> str:
     """Return the code of a case, which occurs in none of its texts."""
-    texts = canonical([rubric.model_dump(mode="json"), *(list(each) for each in _texts(case, False))])
+    texts = canonical([rubric.model_dump(mode="json", exclude={"each"}), *(list(each) for each in _texts(case, False))])
     return next(
         code
         for salt in range(2**20)

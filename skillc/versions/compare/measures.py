@@ -170,6 +170,8 @@ def _brief(rubric: RubricPlan | None) -> str | None:
     """Return the beginning of the questions and levels of a rubric."""
     if rubric is None:
         return None
+    if rubric.each is not None:
+        return f"each of `{rubric.each}`"
     parts = [
         each.question or "; ".join(f"{level} {meaning}" for level, meaning in each.levels) for each in rubric.criteria
     ]
