@@ -30,6 +30,7 @@ ORDER = (
         "items",
         "artifacts",
         "review",
+        "export",
     ),
     *(
         "teleprompter",

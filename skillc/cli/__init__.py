@@ -26,6 +26,7 @@ VERBS = {
     "install": "copy a compiled skill to where an agent reads it",
     "history": "show every candidate and edit of a compile, and why it was kept or dropped",
     "report": "write a page about the last compile: scores, examples, candidates, lines and spend",
+    "export": "write rollouts and evals in the formats of other tools",
     "diff": "show what changed in meaning since another version",
     "breaking": "report what got weaker since another version",
     "resolve": "resolve a merge conflict in a compiled skill",
@@ -52,6 +53,7 @@ _MODULES = {
     "measuring": ("recheck", "noise", "judge", "audit"),
     "skills": ("install", "history", "report", "diff", "breaking", "resolve"),
     "cache": ("cache",),
+    "export": ("export",),
     "pages": ("explain", "std", "completion", "lsp"),
 }
 

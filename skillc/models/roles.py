@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -164,6 +164,17 @@ def resolve_roles(
                 hint=price_hint(role.plan),
             )
     return roles
+
+
+def declared_secrets(plan: Plan, environ: Mapping[str, str]) -> Iterator[Secret]:
+    """Yield the secrets that a plan names and this environment has, without connecting to any model."""
+    for name in variables_in(plan.task.rollout.settings):
+        yield Secret(name, environ.get(name, ""))
+    for name in sorted(secret_names(plan.models.values())):
+        yield Secret(name, environ.get(name, ""))
+    for model in plan.models.values():
+        url = environ.get(model.base_url_env or "", "") if model.base_url is None else model.base_url
+        yield from secrets_of(model, Endpoint(id="", url=url), environ)
 
 
 def servers_of(

@@ -99,7 +99,11 @@ class RunView:
         return None if self.outcomes is None else self.outcomes.outcome(skill, example, sample)
 
 
-def read_run(path: Path, run: str | None = None) -> RunView:
+class NeverCompiled(SkillcError):  # noqa: N818 -- as the failures of models
+    """A program has no run on this machine, and no history."""
+
+
+def read_run(path: Path, run: str | None = None, *, rollouts: bool = True) -> RunView:
     """Read the last compile of a program or of a skill's folder, without a call of a model.
 
     A skill that was not delivered is newer than the delivered one, and is the one that is read.
@@ -107,6 +111,7 @@ def read_run(path: Path, run: str | None = None) -> RunView:
     Args:
         path: the program, or the folder of its skill.
         run: the beginning of the id of another run; it has no lock.
+        rollouts: whether the view has outcomes; without them it takes little memory.
 
     Raises:
         SkillcError: the program has errors, there was no such run, or its files are damaged.
@@ -116,10 +121,10 @@ def read_run(path: Path, run: str | None = None) -> RunView:
     paths = own.candidate if own.candidate.lock.is_file() else own
     lock = read_lock(paths.lock) if paths.lock.is_file() else None
     if lock is None or (run is not None and not lock.run.startswith(run)):
-        return _without_lock(program, (own, own.candidate), run)
+        return _without_lock(program, (own, own.candidate), run, rollouts=rollouts)
     planned = _planned(program, lock.program.options)
     missing = list(_newer(program, paths.lock))
-    stored = read_store(RunFolder(program.parent / HOME, lock.run).path)
+    stored = read_store(RunFolder(program.parent / HOME, lock.run).path, rollouts=rollouts)
     lines, known = _history((own, paths), lock, stored, missing)
     same = plan_digest(planned.plan) == lock.program.plan
     if not same:
@@ -186,7 +191,7 @@ def _newer(program: Path, lock: Path) -> Iterator[str]:
         return
 
 
-def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | None) -> RunView:
+def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | None, *, rollouts: bool) -> RunView:
     """Read a run that has not written a lock, or whose lock was replaced: by default the newest of the program.
 
     Raises:
@@ -196,14 +201,14 @@ def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | 
     every = _lines(places)
     start = wanted or ""
     folder = next((each for each, _ in _runs(program) if each.name.startswith(start[:_FOLDER])), None)
-    stored = read_store(folder) if folder is not None else None
+    stored = read_store(folder, rollouts=rollouts) if folder is not None else None
     names = dict.fromkeys(str(line.get("run")) for line in every)
     known = (name for name in reversed(names) if name.startswith(folder.name if folder is not None else start))
     run = next(known, folder.name if folder is not None else None)
     if run is None:
         if wanted is not None:
             raise SkillcError(f"`{program}` has no run `{wanted}`", hint=f"`skillc history {program}` lists its runs")
-        raise SkillcError(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
+        raise NeverCompiled(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
     lines: Sequence[Mapping[str, Any]] = [line for line in every if line.get("run") == run]
     if stored is not None and len(stored.decisions) > len(lines):
         lines = stored.decisions
@@ -241,7 +246,7 @@ def _view(
     skills = rebuilt_skills([*known, *decisions], first, compiled)
     _report_texts(decisions, skills, start, missing)
     dataset = _dataset(planned, lock, missing)
-    examples = _placed(dataset) if dataset is not None else {}
+    examples = placed_examples(dataset) if dataset is not None else {}
     outcomes = outcomes_of(stored, plan, skills, examples) if stored is not None else None
     items = read_items(RunFolder(root / HOME, run).path)
     if stored is None:
@@ -307,7 +312,8 @@ def _dataset(planned: Planned, lock: Lock | None, missing: list[str]) -> Dataset
     return found
 
 
-def _placed(dataset: Dataset) -> dict[str, PlacedExample]:
+def placed_examples(dataset: Dataset) -> dict[str, PlacedExample]:
+    """Return all examples by id, each with its side."""
     sides: tuple[tuple[SplitName, tuple[Example, ...]], ...] = (
         ("train", dataset.train),
         ("validation", dataset.validation),

@@ -8,11 +8,13 @@ import shutil
 import sqlite3
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from pydantic import JsonValue
 
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
@@ -85,52 +87,95 @@ class Outcomes:
         return None if text is None else Outcome.from_json(json.loads(text))
 
 
-def read_store(folder: Path) -> StoredRun | None:
+def read_store(folder: Path, *, rollouts: bool = True) -> StoredRun | None:
     """Read the store in the folder of a run, also while the run is open; None if there is none.
+
+    Without `rollouts` only decisions and attempts are read, in little memory.
+
+    Raises:
+        SkillcError: it cannot be read, or another version of skillc wrote it.
+    """
+    with copied_store(folder) as connection:
+        return None if connection is None else _read(connection, rollouts=rollouts)
+
+
+@contextmanager
+def copied_store(folder: Path) -> Iterator[sqlite3.Connection | None]:
+    """Open a copy of the store in the folder of a run, which may be running; None if there is none.
 
     Raises:
         SkillcError: it cannot be read, or another version of skillc wrote it.
     """
     path = folder / "run.db"
     if not path.is_file():
-        return None
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="skillc-review-") as copies:
+        connection = _copied(folder, Path(copies))
+        if connection is None:
+            yield None
+            return
+        try:
+            with closing(connection):
+                yield connection
+        except (sqlite3.Error, ValueError) as problem:
+            raise _unreadable(path, problem) from problem
+
+
+def _copied(folder: Path, copies: Path) -> sqlite3.Connection | None:
+    """Return a connection to a whole copy, None if the file is gone."""
+    path = folder / "run.db"
     # The run holds its file exclusively, so a copy is read. A copy made during a checkpoint can be torn: copy again.
     for last in (False, True):
         try:
-            with tempfile.TemporaryDirectory(prefix="skillc-review-") as copies:
-                for name in ("run.db", "run.db-wal"):
-                    if (folder / name).exists():
-                        shutil.copyfile(folder / name, Path(copies) / name)
-                return _read(Path(copies) / "run.db", path)
+            for name in ("run.db", "run.db-wal"):
+                (copies / name).unlink(missing_ok=True)
+                if (folder / name).exists():
+                    shutil.copyfile(folder / name, copies / name)
+            connection = sqlite3.connect(copies / "run.db")
+            try:
+                ((version,),) = connection.execute("PRAGMA user_version")
+                ((state,),) = connection.execute("PRAGMA quick_check(1)")
+                if state != "ok":
+                    raise sqlite3.DatabaseError(state)
+            except BaseException:
+                connection.close()
+                raise
         except FileNotFoundError:
             # The last connection has just removed the write-ahead log.
             continue
         except (sqlite3.Error, OSError, ValueError) as problem:
             if last:
-                raise SkillcError(
-                    f"the record of the run `{path}` cannot be read: {problem}",
-                    hint="remove its folder to report from the lock and the history alone",
-                ) from problem
-    return None
-
-
-def _read(copy: Path, path: Path) -> StoredRun:
-    with closing(sqlite3.connect(copy)) as connection:
-        ((version,),) = connection.execute("PRAGMA user_version")
+                raise _unreadable(path, problem) from problem
+            continue
         if version != FORMAT:
+            connection.close()
             raise SkillcError(
                 f"the record of the run `{path}` has format {version}, and this skillc reads format {FORMAT}",
                 hint="read it with the skillc that compiled it",
             )
-        spending = _Spending()
-        values: dict[bytes, str] = {}
+        return connection
+    return None
+
+
+def _unreadable(path: Path, problem: Exception) -> SkillcError:
+    return SkillcError(
+        f"the record of the run `{path}` cannot be read: {problem}",
+        hint="remove its folder to report from the lock and the history alone",
+    )
+
+
+def _read(connection: sqlite3.Connection, *, rollouts: bool) -> StoredRun:
+    spending = _Spending()
+    values: dict[bytes, str] = {}
+    if rollouts:
         for key, value, charges in connection.execute("SELECT key, value, charges FROM outcomes ORDER BY id"):
             values[key] = value
             spending.charge(json.loads(charges), value)
-        query = "SELECT role, stage, count(*) FROM attempts WHERE state != 'refused' GROUP BY role, stage"
-        for role, stage, count in connection.execute(query):
-            spending.sent[role, stage] = count
-        lines = [json.loads(text) for (text,) in connection.execute("SELECT decision FROM decisions ORDER BY number")]
+    query = "SELECT role, stage, count(*) FROM attempts WHERE state != 'refused' GROUP BY role, stage"
+    for role, stage, count in connection.execute(query):
+        spending.sent[role, stage] = count
+    lines = [json.loads(text) for (text,) in connection.execute("SELECT decision FROM decisions ORDER BY number")]
     decisions: list[Mapping[str, Any]] = []
     for line in lines:
         decisions = with_completion(decisions, line) if "decision" not in line else [*decisions, line]
@@ -185,8 +230,12 @@ def outcomes_of(stored: StoredRun, plan: Plan, skills: Mapping[str, Document], e
     for name, text in {NO_SKILL: None, **texts}.items():
         for example in ids:
             for sample in range(plan.optimize.samples):
-                key = json.dumps(["rollout", text, example, sample], separators=(",", ":"))
-                value = stored.values.get(hashlib.sha256(key.encode()).digest())
+                value = stored.values.get(key_of(["rollout", text, example, sample]))
                 if value is not None:
                     found[name, example, sample] = value
     return Outcomes(found)
+
+
+def key_of(name: Sequence[JsonValue]) -> bytes:
+    """Return the key under which a store has the value of a name."""
+    return hashlib.sha256(json.dumps(name, separators=(",", ":")).encode()).digest()

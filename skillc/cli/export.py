@@ -1,0 +1,113 @@
+"""The verb `export`: a program and its runs in the formats of other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from skillc.cli.arguments import ProgramPath, json_option
+from skillc.cli.output import print_json
+
+_run_option = click.option(
+    "--run", metavar="ID", help="Another run than the last, by the beginning of its id; `history` lists them."
+)
+
+
+@click.group(epilog="Example: skillc export rollouts tickets.skill")
+def export() -> None:
+    """Write a program or its last run in the formats of other tools. No model is called.
+
+    Secrets that the program declares are redacted, as far as this environment has their values.
+    """
+
+
+@export.command(
+    short_help="write every recorded rollout, one row each",
+    epilog="Example: skillc export rollouts tickets.skill --format parquet",
+)
+@click.argument("skill", type=ProgramPath())
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(("jsonl", "parquet")),
+    help="Default: by the name of the file, else jsonl. Parquet needs `skillc[parquet]`.",
+)
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="The file; `-` is standard output.")
+@_run_option
+@json_option
+def rollouts(skill: Path, style: str | None, output: Path | None, run: str | None, as_json: bool) -> int:
+    """Write every recorded rollout of the last compile of SKILL (a program, or the folder of a skill), one row each.
+
+    A row has the run, the decision that proposed the skill, split and example, inputs and right answers, the output,
+    the score of each metric or why it was not measured, calls, tokens, cost and seconds, and the messages. Without
+    --output it is written to NAME.rollouts.jsonl or .parquet in the current folder. docs/guides/formats.md lists the
+    columns.
+
+    The record of the run, `.skillc`, is on the machine that compiled.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.export.rollouts import SCHEMA, Rollouts
+    from skillc.export.tables import write_rows
+    from skillc.text import counted
+
+    found = Rollouts(skill, run)
+    chosen = style or ("parquet" if output is not None and output.suffix == ".parquet" else "jsonl")
+    place = output or Path(f"{found.view.name}.rollouts.{chosen}")
+    number = write_rows(found, found.metrics, place, chosen)  # type: ignore[arg-type]  # click has checked it
+    missing = list(found.view.missing)
+    if as_json and str(place) != "-":
+        print_json({"file": str(place), "rows": number, "schema": SCHEMA, "run": found.view.run, "missing": missing})
+        return 0
+    for line in missing:
+        click.echo(f"note: {line}", err=True)
+    if str(place) != "-":
+        click.echo(f"wrote {counted(number, 'rollout')} to {place}")
+    return 0
+
+
+@export.command(
+    short_help="write evals.json, grading.json and benchmark.json of Agent Skills",
+    epilog="Example: skillc export evals tickets.skill --output evaluation",
+)
+@click.argument("skill", type=ProgramPath())
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), default=Path(), help="The folder (default: the current one)."
+)
+@click.option(
+    "--split",
+    type=click.Choice(("all", "train", "validation", "test")),
+    help="The examples. Default: all as evals; in the benchmark those of the final test.",
+)
+@_run_option
+@click.option("--force", is_flag=True, help="Replace an evals.json with other evals.")
+@json_option
+def evals(skill: Path, output: Path, split: str | None, run: str | None, force: bool, as_json: bool) -> int:
+    """Write the examples of SKILL (a program, or the folder of a skill) and its last run in the layout of Agent Skills.
+
+    NAME/evals/evals.json has a prompt, an expected output, files and assertions for each example. After a compile,
+    NAME-workspace/iteration-N has grading.json, timing.json and outputs of each recorded rollout with the compiled
+    skill, without a skill and with the initial one, and benchmark.json. No figure counts an unmeasured rollout.
+
+    An evals.json is data too: `data { source = "evals/evals.json" }`.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.export.agent_skills import export_evals
+    from skillc.text import counted
+
+    done = export_evals(skill, output, split=split, run=run, force=force)  # type: ignore[arg-type]  # click checked it
+    if as_json:
+        runs = len(done.benchmark.runs) if done.benchmark is not None else 0
+        iteration = str(done.iteration) if done.iteration is not None else None
+        found = {"evals": str(done.evals), "number": done.number, "iteration": iteration, "runs": runs}
+        print_json({**found, "missing": list(done.missing)})
+        return 0
+    for line in done.missing:
+        click.echo(f"note: {line}", err=True)
+    click.echo(f"wrote {counted(done.number, 'eval')} to {done.evals}")
+    if done.benchmark is not None:
+        number = counted(len(done.benchmark.runs), "graded rollout")
+        click.echo(f"wrote {number} and benchmark.json to {done.iteration}")
+    return 0
