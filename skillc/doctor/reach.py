@@ -11,7 +11,7 @@ from skillc.budget.bounds import tried_models
 from skillc.doctor.report import Finding
 from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
-from skillc.models.backends.litellm import disconnect
+from skillc.models.backends.connections import disconnect
 from skillc.models.endpoint import Transport
 from skillc.models.ledger import NANO_PER_DOLLAR
 from skillc.models.preflight import TIMEOUT, PreflightFailed, preflight_reservation, try_model

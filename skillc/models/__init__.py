@@ -6,8 +6,10 @@ prefix, its attempts, and its charge. `concurrency.py` has the queue, the single
 DSPy enters by `dspy_lm.py`, from any thread or loop.
 
 - *who answers*: `roles.py` resolves each role once, with its price (`prices.py`), its endpoint and its backend
-  (`endpoint.py`). `backends/registry.py` lists the backends: `litellm.py` (the only file that imports, patches or reads
-  litellm), `function.py`, `command.py`, a vLLM server over `serving/`, and the embedded model over `rulebook/`.
+  (`endpoint.py`). `backends/registry.py` lists the backends: `openai.py` for OpenAI, vLLM and servers like them,
+  `litellm.py` (the only file that imports, patches or reads litellm) for all other providers, `function.py`,
+  `command.py`, a vLLM server over `serving/`, and the embedded model over `rulebook/`. `connections.py` sends the
+  requests of `openai.py` and closes the connections of both; `chat_replies.py` and `error_bodies.py` read replies.
 - *what came back*: `failures.py` classifies failures and has the fixes that messages offer; `attempts.py` retries.
 - *how fast*: `pace.py` learns the concurrency and the rate of one endpoint, keeps declared quotas and is its circuit
   breaker; `pacing.py` has the queue in front of each endpoint.

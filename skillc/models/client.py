@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from skillc.budget.bounds import preflight_groups, tried_models
 from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse_of
-from skillc.models.backends.litellm import begin, end
+from skillc.models.backends.connections import begin, end
 from skillc.models.cache import Claims, ReplyCache, ReplyLabel, whole_reply
 from skillc.models.calls import Call, Completion, Usage
 from skillc.models.concurrency import CallLoop, PrefixWarmup, SingleFlight, Ticket, TicketQueue

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from skillc.models.backends.litellm import disconnect
+from skillc.models.backends.connections import disconnect
 
 T = TypeVar("T")
 

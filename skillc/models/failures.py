@@ -15,7 +15,7 @@ from skillc.redaction import Redactor
 from skillc.text import cut
 
 FailureKind = Literal["transient", "empty", "cut", "malformed"]
-WireKind = Literal["unreachable", "late", "broken", "redirected", "refused", "malformed"]
+WireKind = Literal["unreachable", "unsent", "late", "broken", "redirected", "refused", "malformed"]
 # What an attempt shows of its endpoint: `strained` is a timeout or a reset, `answered` an error, `other` shows nothing.
 AttemptOutcome = Literal["served", "strained", "refused", "unreachable", "answered", "other"]
 
@@ -67,9 +67,9 @@ class WireFailure(Exception):  # noqa: N818
     """The failure of one attempt on the wire.
 
     Attributes:
-        kind: `unreachable`: no connection; `late`: no complete reply in time; `broken`: the connection closed before
-            the reply; `redirected`: to another address, which is not followed; `refused`: a response with an error's
-            status; `malformed`: a complete response that is not a reply.
+        kind: `unreachable`: no connection; `unsent`: this process can open no further one; `late`: no complete reply in
+            time; `broken`: the connection closed before the reply; `redirected`: to another address, which is not
+            followed; `refused`: a response with an error's status; `malformed`: a whole response that is not a reply.
         detail: for messages.
         status_code: of the response, if any.
         headers: of the response, names in lower case.
@@ -161,7 +161,7 @@ def is_transient(problem: Exception) -> bool:
     if _is_used_up(problem):
         return False
     if isinstance(problem, WireFailure) and problem.kind != "refused":
-        return problem.kind in ("unreachable", "late", "broken")
+        return problem.kind in ("unreachable", "unsent", "late", "broken")
     status = status_of(problem)
     if status is not None:
         return status in _RETRIED_STATUS or status >= 500
@@ -201,7 +201,7 @@ def is_late(problem: Exception) -> bool:
 def was_refused(problem: Exception) -> bool:
     """Whether nothing was generated or billed: a response with an error's status, or no connection."""
     if isinstance(problem, WireFailure):
-        return problem.kind in ("unreachable", "redirected", "refused")
+        return problem.kind in ("unreachable", "unsent", "redirected", "refused")
     status = status_of(problem)
     answered = getattr(problem, "response", None) is not None or getattr(problem, "litellm_response_headers", None)
     return _name(problem) == "RateLimitError" or bool(status and status < 500) or bool(status and answered)
@@ -259,7 +259,7 @@ def outcome_of(problem: Exception) -> AttemptOutcome:
     # Narrower than `is_unreachable`: the address itself cannot be reached, whatever is sent.
     if isinstance(problem, ConnectionRefusedError) or getattr(problem, "kind", None) == "unreachable":
         return "unreachable"
-    if is_transient(problem) and not was_refused(problem):
+    if getattr(problem, "kind", None) == "unsent" or (is_transient(problem) and not was_refused(problem)):
         return "strained"
     return "other" if status_of(problem) is None else "answered"
 

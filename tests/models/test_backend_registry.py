@@ -64,8 +64,9 @@ def test_its_keys_are_looked_up_before_the_first_call() -> None:
 
 
 def test_the_other_backends_answer_as_before() -> None:
+    keys = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k"}
     backends = [
-        registry.connect(model(name=name, base_url=None), {"OPENAI_API_KEY": "k"}, Path())[0].name
-        for name in ("rulebook/v1", "openai/gpt-4o-mini")
+        registry.connect(model(name=name, base_url=None), keys, Path())[0].name
+        for name in ("rulebook/v1", "openai/gpt-4o-mini", "anthropic/claude-3-5-haiku-latest")
     ]
-    assert backends == ["rulebook", "litellm"]
+    assert backends == ["rulebook", "openai", "litellm"]

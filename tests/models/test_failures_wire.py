@@ -28,9 +28,13 @@ from faulty_server import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_calls import KEY, PROTOCOLS, ask, at
+from wire_calls import KEY, PROTOCOLS, ask, at, through_litellm  # noqa: F401 - for all tests here
 
-from skillc.models.backends.litellm import MOST_BYTES, WatchedRequest, error_in, excerpt, send
+from skillc.models.backends import openai
+from skillc.models.backends.connections import MOST_BYTES
+from skillc.models.backends.error_bodies import error_in, excerpt, failure_in
+from skillc.models.backends.litellm import WatchedRequest, send_by_litellm
+from skillc.models.endpoint import Transport
 from skillc.models.failures import PermanentFailure, WireFailure, fix_for, is_transient, retry_after, scrub
 from skillc.redaction import Redactor, Secret
 
@@ -275,6 +279,7 @@ def test_nobody_there_is_transient_and_costs_nothing(monkeypatch: pytest.MonkeyP
         assert found.paid == (2, 0)
 
 
+@pytest.mark.parametrize("send", [openai.send, send_by_litellm], ids=["own", "litellm"])
 @pytest.mark.parametrize(
     ("url", "message"),
     [
@@ -283,7 +288,7 @@ def test_nobody_there_is_transient_and_costs_nothing(monkeypatch: pytest.MonkeyP
         ("nonsense", "the address cannot be used"),
     ],
 )
-def test_why_there_is_no_connection_is_said(url: str, message: str) -> None:
+def test_why_there_is_no_connection_is_said(send: Transport, url: str, message: str) -> None:
     async def scenario(port: int) -> None:
         sent = {"model": "openai/x", "messages": [{"role": "user", "content": "a"}], "api_key": "k", "timeout": 10.0}
         with pytest.raises(WireFailure) as failed:
@@ -355,7 +360,8 @@ def test_connections_on_the_shared_loop_are_closed_by_the_last_who_uses_them(mon
 
 def test_requests_that_are_not_ours_stay_as_they_are() -> None:
     """A user's own litellm calls in the same process follow redirects as litellm does."""
-    from skillc.models.backends.litellm import disconnect, load_litellm, watched
+    from skillc.models.backends.connections import disconnect
+    from skillc.models.backends.litellm import load_litellm, watched
 
     async def scenario(server: FaultyServer) -> None:
         litellm = load_litellm()
@@ -382,6 +388,7 @@ def test_a_client_that_was_closed_is_not_used_by_a_later_loop_with_the_same_id(m
     monkeypatch.setattr(cache, "update_cache_key_with_event_loop", lambda self, key: f"{key}-id of a loop")
     with FaultyServer([say("first"), say("second")]) as server:
         for text in ("first", "second"):
+            monkeypatch.setenv("SKILLC_LITELLM", "1")
             completion = ask(server, monkeypatch).completion
             assert completion is not None
             assert completion.text == text
@@ -414,9 +421,7 @@ def test_no_body_is_too_strange_to_be_told(body: bytes | str) -> None:
     told = error_in(raw)
     assert told is None or isinstance(told.message, str)
     assert len(excerpt(raw)) < 200
-    wire = WatchedRequest()
-    wire.status, wire.body = 200, raw
-    assert isinstance(wire.error_behind(ValueError("litellm's")), WireFailure)
+    assert isinstance(failure_in(200, {}, raw), WireFailure)
 
 
 def test_a_status_in_the_body_of_a_200_counts() -> None:

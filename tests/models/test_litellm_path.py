@@ -9,6 +9,12 @@ import pytest
 from faulty_server import FaultyServer, answer, refuse, say
 from wire_calls import KEY, ask
 
+
+@pytest.fixture(autouse=True)
+def through_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILLC_LITELLM", "1")
+
+
 ENVELOPE = {"sample", "timeout", "num_retries"}
 
 

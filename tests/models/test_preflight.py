@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from faulty_server import FaultyServer, Step, answer, drip, late, redirect, refuse, reset, say
 from model_plans import Scripted, model, plan_of, reply
-from wire_calls import KEY, PROTOCOLS, address, at
+from wire_calls import KEY, PROTOCOLS, address, at, through_litellm  # noqa: F401 - for all tests here
 
 from skillc.language.loop import BudgetPlan
 from skillc.models import concurrency

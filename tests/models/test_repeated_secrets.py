@@ -17,7 +17,7 @@ from faulty_server import Asked, FaultyServer, Step, say
 from model_plans import Scripted, model, plan_of, reply
 from secret_forms import FORMS, WITHIN, nowhere, repeating, texts_under
 from whole_compiles import compiled, messages_of, shop, skillc, well
-from wire_calls import PROTOCOLS, ask
+from wire_calls import PROTOCOLS, ask, through_litellm  # noqa: F401 - for all tests here
 
 from skillc.errors import SkillcError
 from skillc.language.commands import split_command

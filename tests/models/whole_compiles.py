@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -60,7 +61,8 @@ def compile_here(folder: Path, server: str, key: str) -> Compiled:
 
 def compile_in(nursery: Nursery, folder: Path, server: str, key: str, *arguments: str, **environment: str) -> int:
     """The exit status of a compile in a process of its own; what it prints stands in `stdout.txt` and `stderr.txt`."""
-    names = {"SERVER": server, "TEAM_KEY": key, **environment}
+    kept = {name: os.environ[name] for name in ("SKILLC_LITELLM",) if name in os.environ}
+    names = {"SERVER": server, "TEAM_KEY": key, **kept, **environment}
     return int(nursery.run(folder, "compile", "things.skill", *arguments, **names))
 
 

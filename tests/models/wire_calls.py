@@ -1,4 +1,4 @@
-"""One call through litellm to a server on this machine, in each of the protocols."""
+"""One call to a server on this machine, in each of the protocols, and through litellm where it is not needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,26 @@ from skillc.models.pace import RetryPolicy
 from skillc.plan.schema import ModelPlan, PacingPlan
 
 KEY = "sk-planted-0123456789abcdef"
-PROTOCOLS = ("openai", "hosted_vllm", "anthropic")
+
+
+class ThroughLitellm(str):
+    """A protocol that needs no litellm, but is sent through it."""
+
+
+PROTOCOLS = (
+    *("openai", "hosted_vllm", "anthropic"),
+    *(pytest.param(ThroughLitellm(name), id=f"{name}-litellm") for name in ("openai", "hosted_vllm")),
+)
+
+
+@pytest.fixture(autouse=True)
+def through_litellm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For test files that import it: a case of `ThroughLitellm` is sent so."""
+    cases = request.node.callspec.params if hasattr(request.node, "callspec") else {}
+    if isinstance(cases.get("protocol"), ThroughLitellm):
+        monkeypatch.setenv("SKILLC_LITELLM", "1")
+
+
 _NAMES = {"openai": "gpt-4o-mini", "hosted_vllm": "some/model", "anthropic": "claude-3-5-haiku-latest"}
 # More than any call here takes: a hang is a failure and not the end of the test run.
 _HANGS = 600

@@ -1,1 +1,1 @@
-"""What answers for a model: litellm, a function, a command, a served vLLM, the rulebook."""
+"""What answers for a model: OpenAI's protocol, litellm, a function, a command, a served vLLM, the rulebook."""

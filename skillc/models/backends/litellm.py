@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import base64
 import json
 import logging
 import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -24,11 +22,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
-from urllib.parse import unquote_to_bytes
+from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from skillc.errors import SkillcError
+from skillc.models.backends.connections import (
+    MOST_BYTES,
+    REDIRECTS,
+    classify,
+    closes,
+    late,
+    redirected,
+    split_credentials,
+    too_long,
+)
+from skillc.models.backends.error_bodies import failure_in
 from skillc.models.endpoint import (
     KEY_VARIABLES,
     LOCAL_PROVIDERS,
@@ -43,7 +51,6 @@ from skillc.models.endpoint import (
 )
 from skillc.models.failures import OFFLINE, WireFailure
 from skillc.plan.schema import ModelPlan
-from skillc.text import shown
 
 # The variables of a provider's address, where litellm does not name them after the provider.
 _ADDRESSES = {
@@ -57,23 +64,17 @@ _ADDRESSES = {
 }
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = ("types/utils.py", "LlmProviders")
-
-# The longest reply of a model, with reasoning and log-probabilities, is a few MiB of JSON.
-MOST_BYTES = 32 * 1024 * 1024
-_REDIRECTS = range(300, 400)
-_ERRORS = frozenset(str(status) for status in range(400, 600))
 _NOT_PASSED_ON = frozenset({"content-encoding", "content-length", "transfer-encoding"})
-_TAG = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-async def send(arguments: Mapping[str, Any]) -> Any:
+async def send_by_litellm(arguments: Mapping[str, Any]) -> Any:
     """Send one request through litellm, within `timeout` seconds in total.
 
     Raises `WireFailure`, or litellm's own error if nothing was sent or the provider uses another transport.
     """
     litellm = load_litellm()
     seconds = arguments.get("timeout")
-    address, authorization = _split_credentials(arguments.get("api_base"))
+    address, authorization = split_credentials(arguments.get("api_base"))
     if authorization is not None:
         arguments = {**arguments, "api_base": address}
     with watched(authorization) as request:
@@ -82,22 +83,16 @@ async def send(arguments: Mapping[str, Any]) -> Any:
             async with asyncio.timeout(seconds):
                 return await litellm.acompletion(**arguments, num_retries=0, max_retries=0)
         except TimeoutError:
-            raise WireFailure("late", f"no complete reply within {seconds:g} s") from None
+            raise late(seconds) from None
         except Exception as problem:
             raise request.error_behind(problem) from problem
 
 
-def _split_credentials(address: str | None) -> tuple[str | None, str | None]:
-    """Move user and password from an address, which libraries would log, into a header."""
-    scheme, found, rest = (address or "").partition("://")
-    user, at, _ = rest.partition("/")[0].rpartition("@")
-    if not (found and at):
-        return address, None
-    token = base64.b64encode(unquote_to_bytes(user if ":" in user else f"{user}:")).decode()
-    return f"{scheme}://{rest[len(user) + 1 :]}", f"Basic {token}"
-
-
 def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[Endpoint, Transport]:
+    return endpoint_at(model, environ), send_by_litellm
+
+
+def endpoint_at(model: ModelPlan, environ: Mapping[str, str]) -> Endpoint:
     """Return the endpoint of any model. A provider's standard key is never sent to an address from the program."""
     provider = model.provider
     url = declared_url(model, environ)
@@ -114,7 +109,7 @@ def _connect(model: ModelPlan, environ: Mapping[str, str], root: Path) -> tuple[
     declared = model.base_url is not None or model.base_url_env is not None
     key_env = model.key_env or (None if declared else KEY_VARIABLES.get(provider))
     key = key_of(model, environ, key_env) or (NO_KEY if url or provider in LOCAL_PROVIDERS else None)
-    return Endpoint(normalised_of(model, url) if url else provider, url, key, key_env), send
+    return Endpoint(normalised_of(model, url) if url else provider, url, key, key_env)
 
 
 # ---- loading litellm, and reading its data without loading it ----
@@ -181,13 +176,6 @@ def _file(path: str) -> Path:
 # ---- watching requests ----
 
 
-class ProviderError(NamedTuple):
-    """An error as the provider describes it; `code` is empty without one."""
-
-    message: str
-    code: str
-
-
 @dataclass(slots=True)
 class WatchedRequest:
     """The last request of an attempt with its response or failure.
@@ -211,20 +199,10 @@ class WatchedRequest:
             return self.failure
         if self.status is None:
             return problem
-        name, found = type(problem).__name__, error_in(self.body)
-        if self.status < _REDIRECTS.start:
-            status = int(found.code) if found is not None and found.code in _ERRORS else None
-            if found is None or status is None:
-                what = f"an error: {found.message}" if found else excerpt(self.body)
-                detail = f"the response is not a reply in the provider's format: {what}"
-                return WireFailure("malformed", detail, name=name)
-            return WireFailure("refused", found.message, status, code=found.code, name=name)
-        message, code = found or (excerpt(self.body), "")
-        return WireFailure("refused", message or name, self.status, self.headers, code, name)
+        return failure_in(self.status, self.headers, self.body, type(problem).__name__)
 
 
 _REQUEST: ContextVar[WatchedRequest | None] = ContextVar("skillc_request", default=None)
-_USERS: WeakKeyDictionary[asyncio.AbstractEventLoop, int] = WeakKeyDictionary()
 _USED: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakSet[Any]] = WeakKeyDictionary()
 
 
@@ -265,29 +243,13 @@ def watch(transport: Any) -> None:
     transport.handle_async_request = handle
 
 
-async def begin() -> None:
-    """Count a user of the running loop's connections, until `end`."""
-    loop = asyncio.get_running_loop()
-    _USERS[loop] = _USERS.get(loop, 0) + 1
-
-
-async def end() -> None:
-    """Close the running loop's connections if they have no other user."""
-    loop = asyncio.get_running_loop()
-    _USERS[loop] = _USERS.get(loop, 0) - 1
-    if _USERS[loop] <= 0:
-        del _USERS[loop]
-        await disconnect()
-
-
-async def disconnect() -> None:
-    """Close the connections that watched requests opened on the running loop; later requests open new ones."""
+@closes
+async def _disconnect() -> None:
+    """Close the connections that watched requests opened on the running loop."""
     for transport in list(_USED.pop(asyncio.get_running_loop(), ())):
         with suppress(Exception):
             await transport.aclose()
     _forget_clients()
-    # Sockets are closed in the next iteration of the loop.
-    await asyncio.sleep(0)
 
 
 def _forget_clients() -> None:
@@ -309,22 +271,19 @@ def _forget_clients() -> None:
 async def _read(watching: WatchedRequest, request: Any, response: Any) -> Any:
     """Read the body of a response, unless it redirects or is too long."""
     import httpx
+    from yarl import URL
 
     watching.status = response.status_code
     watching.headers = {name.lower(): value for name, value in response.headers.items()}
-    if response.status_code in _REDIRECTS:
+    if response.status_code in REDIRECTS:
         await response.aclose()
-        location = watching.headers.get("location")
-        if location is None:
-            raise WireFailure("malformed", f"the response is not a reply: status {response.status_code}")
-        where = f"the address redirects to `{_redirect_target(request, location)}`"
-        raise WireFailure("redirected", where, status_code=response.status_code)
+        raise redirected(response.status_code, watching.headers.get("location"), URL(str(request.url)))
     body = bytearray()
     async for part in response.aiter_bytes():
         body += part
         if len(body) > MOST_BYTES:
             await response.aclose()
-            raise WireFailure("malformed", f"the reply is longer than {MOST_BYTES >> 20} MiB")
+            raise too_long()
     watching.body = bytes(body)
     headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _NOT_PASSED_ON]
     return httpx.Response(response.status_code, headers=headers, content=watching.body, request=request)
@@ -337,69 +296,17 @@ def _classify(problem: Exception, host: str) -> WireFailure:
 
     if isinstance(problem, WireFailure):
         return problem
-    cause = problem.__cause__
-    if isinstance(cause, aiohttp.ClientConnectorDNSError):
-        return WireFailure("unreachable", f"the host `{host}` is unknown")
-    if isinstance(cause, aiohttp.ClientSSLError):
-        return WireFailure("unreachable", f"no secure connection to `{host}`: {_reason(cause)}")
-    if isinstance(cause, aiohttp.ClientConnectorError):
-        return WireFailure("unreachable", f"no connection to `{host}`: {_reason(cause)}")
+    if isinstance(problem.__cause__, aiohttp.ClientConnectorError | aiohttp.ClientSSLError):
+        return classify(problem.__cause__, host)
     if isinstance(problem, httpx.ConnectTimeout):
         return WireFailure("unreachable", f"no connection to `{host}`: it does not answer")
     if isinstance(problem, httpx.TimeoutException | TimeoutError):
-        return WireFailure("late", "no complete reply came in time")
+        return late(None)
     if isinstance(problem, httpx.DecodingError):
         return WireFailure("malformed", "the response cannot be decoded")
     if isinstance(problem, httpx.TransportError) and not isinstance(problem, httpx.UnsupportedProtocol):
         return WireFailure("broken", "the connection closed before the reply was complete")
-    return WireFailure("unreachable", f"the address cannot be used: {problem}")
-
-
-def _reason(problem: BaseException) -> str:
-    """Return the system's reason why there is no connection."""
-    under = getattr(problem, "os_error", None)
-    found = getattr(problem, "certificate_error", None) or under or problem
-    if isinstance(under, ConnectionRefusedError) or "Connect call failed" in str(found):
-        return "connection refused"
-    return str(getattr(found, "strerror", None) or found).lower().rstrip(".") or "it was closed at once"
-
-
-def error_in(body: bytes) -> ProviderError | None:
-    """Find the error in a body, in any form that providers use."""
-    try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    found = found[0] if isinstance(found, list) and found else found
-    if not isinstance(found, dict):
-        return None
-    error = found.get("error", found.get("errors"))
-    error = error[0] if isinstance(error, list) and error else error
-    inner = error if isinstance(error, dict) else found
-    code = next((str(inner[name]) for name in ("code", "status", "type") if inner.get(name) not in (None, "")), "")
-    message = (
-        error
-        if isinstance(error, str)
-        else next((inner[name] for name in ("message", "detail", "msg") if inner.get(name)), "")
-    )
-    if not message and not isinstance(error, dict):
-        return None
-    return ProviderError(message if isinstance(message, str) else json.dumps(message), code)
-
-
-def excerpt(body: bytes) -> str:
-    """Return the beginning of a body as one line, without HTML tags."""
-    text = _TAG.sub(" ", body[:4096].decode("utf-8", "replace")).strip()
-    return shown(text, 120) if text else "nothing"
-
-
-def _redirect_target(request: Any, location: str) -> str:
-    """Return the target of a redirect, without user, password and query."""
-    import httpx
-
-    with suppress(httpx.InvalidURL, ValueError):
-        return str(request.url.join(location).copy_with(username=None, password=None, query=None, fragment=None))
-    return "an invalid address"
+    return WireFailure("unreachable", "the address cannot be used: write it like `http://localhost:8000/v1`")
 
 
 LITELLM = Backend("litellm", _connect, networked=True, keeps_prefixes=True, load=load_litellm)

@@ -13,7 +13,8 @@ from typing import Any
 from skillc.errors import SkillcError
 from skillc.models.backends.command import COMMAND
 from skillc.models.backends.function import FUNCTION
-from skillc.models.backends.litellm import LITELLM, load_litellm, send
+from skillc.models.backends.litellm import LITELLM, send_by_litellm
+from skillc.models.backends.openai import OPENAI, by_litellm, load, send
 from skillc.models.endpoint import Backend, Endpoint, Transport, declared_url, key_of, normalised_of
 from skillc.models.serving.launch import launch_of
 from skillc.plan.models import OFFLINE_MODEL
@@ -59,8 +60,9 @@ def _connect_vllm(model: ModelPlan, environ: Mapping[str, str], root: Path) -> t
     address = declared_url(model, environ)
     key = key_of(model, environ, model.key_env)
     launch = launch_of(model, root, normalised_of(model, address) if address else None)
-    # The client wraps `send`, which fills in the server's address.
-    return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch), send
+    # The client wraps the transport, which fills in the server's address.
+    transport = send_by_litellm if by_litellm(environ) else send
+    return Endpoint(launch.endpoint_id, launch.endpoint_id, key, model.key_env, launch), transport
 
 
 # The first that connects answers; the last one answers for every model.
@@ -72,7 +74,8 @@ BACKENDS: tuple[Backend, ...] = (
         lambda model, environ, root: (Endpoint(RULEBOOK), answer_by_rulebook) if model.provider == RULEBOOK else None,
         embedded=True,
     ),
-    Backend("vllm", _connect_vllm, keeps_prefixes=True, load=load_litellm),
+    Backend("vllm", _connect_vllm, keeps_prefixes=True, load=load),
+    OPENAI,
     LITELLM,
 )
 
