@@ -28,6 +28,9 @@ CREATE TABLE attempts (number INTEGER PRIMARY KEY, role TEXT NOT NULL, stage TEX
                        state TEXT NOT NULL, used TEXT NOT NULL);
 CREATE TABLE models (role TEXT PRIMARY KEY, model TEXT NOT NULL);
 """
+# The last outcome that was recorded before each decision, for the spend by step. Earlier versions have no such table.
+_MARKS = "CREATE TABLE IF NOT EXISTS marks (decision INTEGER PRIMARY KEY, outcome INTEGER NOT NULL)"
+_MARK = "INSERT INTO marks SELECT (SELECT max(number) FROM decisions), (SELECT coalesce(max(id), 0) FROM outcomes)"
 
 
 class RunInUseError(SkillcError):
@@ -111,6 +114,7 @@ class RunStore:
     def add_decision(self, decision: Mapping[str, Any]) -> None:
         """Record the next decision, and wait until it and everything before it is on disk."""
         self._writer.write("INSERT INTO decisions (decision) VALUES (?)", _json(decision))
+        self._writer.write(_MARK)
         self._writer.sync()
 
     def attempts(self) -> list[Attempt]:
@@ -150,7 +154,7 @@ class RunStore:
 
     def clear(self) -> None:
         """Delete everything."""
-        for name in ("outcomes", "decisions", "attempts", "models"):
+        for name in ("outcomes", "decisions", "attempts", "models", "marks"):
             self._writer.write(f"DELETE FROM {name}")
         self._writer.sync()
         self._known.clear()
@@ -183,6 +187,7 @@ class RunStore:
             for statement in _TABLES.split(";")[:-1]:
                 run(statement)
             run(f"PRAGMA user_version = {FORMAT}")
+        run(_MARKS)
         run("COMMIT")
         ((state,),) = run("PRAGMA quick_check(1)")
         if state != "ok":

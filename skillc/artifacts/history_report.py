@@ -15,6 +15,7 @@ from rich.text import Text
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.loading import paths_of_program, program_and_skill, program_in
+from skillc.diagnostics.render import printable
 from skillc.errors import SkillcError
 from skillc.items.record import RunItems, read_items
 from skillc.json_values import objects_in
@@ -157,7 +158,7 @@ def _headline(each: DecisionSummary) -> Text:
     candidate = f"{each.maker} {each.candidate[:_SHORT]}  " if each.candidate else ""
     text = Text(f"{each.place}  {candidate}", style="bold")
     text.append(each.result, style=_STYLES.get(each.result, "yellow"))
-    text.append(f": {each.reason}", style="not bold")
+    text.append(f": {printable(each.reason)}", style="not bold")
     if isinstance(each.goal, str | int | float):
         text.append(f"; goal {each.goal}", style="not bold")
     return text
@@ -168,8 +169,8 @@ def _edits(each: DecisionSummary) -> Table:
     rows.add_column(no_wrap=True)
     rows.add_column(ratio=1)
     for edit in each.edits:
-        text = Text(edit.edit)
+        text = Text(printable(edit.edit))
         if edit.why:
-            text.append(f"\n{edit.why}", style="dim")
-        rows.add_row(Text(edit.fate, style=_STYLES.get(edit.fate, "")), text)
+            text.append(f"\n{printable(edit.why)}", style="dim")
+        rows.add_row(Text(printable(edit.fate), style=_STYLES.get(edit.fate, "")), text)
     return rows

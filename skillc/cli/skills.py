@@ -57,7 +57,7 @@ def history(skill: Path, last: bool, items: bool, metric: str | None, as_json: b
     """Show the compiles of SKILL (a program, or the folder of a skill): each step, candidate, gate result and edit.
 
     Each proposed edit has its outcome, such as accepted, screened out, waiting or merged into another, and the counts
-    that decided it: failures cured and right cases broken.
+    that decided it: failures cured and right cases broken. `skillc log` is the short form, a line a step.
 
     With --items each example has a row: whether it was right in each epoch or under each version of the skill, how
     often that flips, and whether it was newly solved or lost; then how far judges go with a metric that code measures,

@@ -261,7 +261,7 @@ def _item(
     ]
     if not any(outcomes):
         return None
-    cells = {name: tuple(_score(each, name) for each in outcomes) for name in metrics}
+    cells = {name: tuple(score_of(each, name) for each in outcomes) for name in metrics}
     first = next(iter(example.inputs), "")
     label = example.labels.get(first) or as_text(example.inputs.get(first))
     text = " ".join(label.split())
@@ -270,7 +270,7 @@ def _item(
     )
 
 
-def _score(outcomes: Sequence[Outcome], metric: str) -> Score:
+def score_of(outcomes: Sequence[Outcome], metric: str) -> Score:
     """Return the mean of the measured samples of a cell; training examples often have the first one alone."""
     cells = [outcome.cells[metric] for outcome in outcomes]
     scores = [cell.value for cell in cells if isinstance(cell, Scored)]

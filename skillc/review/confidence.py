@@ -45,6 +45,11 @@ def ends(interval: tuple[Fraction, Fraction] | None, metric: MetricPlan) -> str:
     return f"{low.removesuffix(' %')} to {high}" if high.endswith(" %") else f"{low} to {high}"
 
 
+def ends_of_difference(interval: tuple[Fraction, Fraction], metric: MetricPlan) -> str:
+    """Render the interval of a difference: `+10.0 to +40.0`."""
+    return " to ".join(difference(end, metric).removesuffix(" points") for end in interval)
+
+
 def gain_words(lock: Lock, metric: MetricPlan) -> str:
     """Return the paired gain on test with its interval, or why there is none."""
     test = lock.test
@@ -54,7 +59,7 @@ def gain_words(lock: Lock, metric: MetricPlan) -> str:
     if test.interval is None or test.alpha is None:
         return found
     level = f"{float(1 - test.alpha) * 100:.3g} % interval"
-    between = " to ".join(difference(end, metric).removesuffix(" points") for end in test.interval)
+    between = ends_of_difference(test.interval, metric)
     return f"{found}, {level} {between}, {counted(test.n, 'pair')} in {counted(test.groups, 'group')}"
 
 

@@ -147,6 +147,7 @@ class Decision:
         sections: new texts of whole sections, by name.
         pool: rank and number of the candidates of the step.
         trains: `about` for a candidate that is a description, not a skill.
+        run: the id of its run; empty for a line of the store.
     """
 
     number: int
@@ -178,6 +179,7 @@ class Decision:
     sections: Mapping[str, str] = field(default_factory=dict)
     pool: tuple[int, int] | None = None
     trains: str = ""
+    run: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -234,6 +236,7 @@ def _decision(line: Line) -> Decision:
         sections={name: str(text) for name, text in sections.items()} if isinstance(sections, dict) else {},
         pool=(_count(pool, "candidate"), _count(pool, "of")) if isinstance(pool, dict) else None,
         trains=_text(line, "trains"),
+        run=_text(line, "run"),
     )
 
 

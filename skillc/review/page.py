@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 from skillc import __version__
-from skillc.document.edits import Add, Delete, Move, Replace
 from skillc.document.skill import Document, for_target, tokens
 from skillc.errors import SkillcError
 from skillc.gates.units import dollars
@@ -29,24 +28,23 @@ from skillc.review.confidence import (
     score,
 )
 from skillc.review.curve import arm_estimate, curve_of
-from skillc.review.decisions import Bound, Credit, Decision, DraftTrial, GateResult, ProposedEdit, Truth
-from skillc.review.differences import Part, by_lines, by_words
+from skillc.review.decisions import Decision, GateResult, ProposedEdit, Truth
+from skillc.review.differences import by_lines
 from skillc.review.origins import SkillLine, skill_lines
 from skillc.review.packing import Compared
 from skillc.review.remarks import remarks_on
 from skillc.review.run_view import RunView
 from skillc.review.saved import saved_by
 from skillc.review.stored import NO_SKILL
+from skillc.review.words import GATE_WORDS, NAMED, SHORT, bound_words, credit_words, draft_words, edit_notes, edit_words
 from skillc.text import counted, listed
 
 Style: TypeAlias = Literal["good", "bad", "open", ""]
 
-_SHORT = 8
 _NANO = 10**9
 _BAR = 200
 # Rows of a grid; the most informative come first.
 _MOST_ROWS = 500
-_NAMED = 10
 _SECTIONS = (
     ("result", "Result"),
     ("curve", "Score by step"),
@@ -59,11 +57,7 @@ _SECTIONS = (
 _VERDICTS: dict[str, Style] = {"improved": "good", "worse": "bad"}
 _RESULTS: dict[str, Style] = {"accepted": "good", "rejected": "bad"}
 _FATES: dict[str, Style] = {"accepted": "good", "rejected": "bad", "screened out": "bad", "refused": "bad"}
-_GATES: dict[Truth, tuple[Style, str, str]] = {
-    "true": ("good", "✓", "holds"),
-    "false": ("bad", "✗", "fails"),
-    "unknown": ("open", "?", "not decided"),
-}
+_GATES: dict[Truth, Style] = {"true": "good", "false": "bad", "unknown": "open"}
 _MARKS = {"right": ("m r", "■"), "wrong": ("m w", "□"), "unmeasured": ("m u", "?"), "not run": ("m n", "·")}
 
 
@@ -109,7 +103,7 @@ def _delivery(view: RunView) -> str:
 
 def _facts(view: RunView, accepted: int) -> Iterable[tuple[str, str]]:
     yield "program", view.program.name
-    yield "run", view.run[:_SHORT]
+    yield "run", view.run[:SHORT]
     lock = view.lock
     if lock is not None:
         yield from ((role, model.model) for role, model in lock.models.items())
@@ -252,11 +246,11 @@ def _decision(view: RunView, decision: Decision) -> dict[str, Any]:
         "bar": _bar(decision, view.plan.goal),
         "facts": list(_decision_facts(decision, view.plan.goal)),
         "gates": [_gate(view, each) for each in decision.gates],
-        "drafts": [_draft(each) for each in decision.drafts],
+        "drafts": [draft_words(each) for each in decision.drafts],
         "edits": [_edit(each, parent) for each in decision.edits],
         "others": [_edit(each, parent) for each in decision.others],
         "diff": by_lines(for_target(parent), for_target(child)) if whole and parent and child else (),
-        "shared": _credit("changes on validation that belong to no single edit", decision.shared),
+        "shared": credit_words("changes on validation that belong to no single edit", decision.shared),
     }
 
 
@@ -266,22 +260,16 @@ def _decision_facts(decision: Decision, goal: MetricPlan) -> Iterable[tuple[str,
     if decision.pool is not None:
         yield "candidate of the step", f"{decision.pool[0]} of {decision.pool[1]}"
     if decision.candidate:
-        yield "candidate", decision.candidate[:_SHORT]
+        yield "candidate", decision.candidate[:SHORT]
         yield "tokens", f"{decision.tokens:,}"
     yield "reason", decision.reason
     if decision.incumbent_goal is not None:
-        yield "incumbent", _bound(decision.incumbent_goal, goal)
+        yield "incumbent", bound_words(decision.incumbent_goal, goal)
     if decision.reached is not None:
-        yield "candidate's mean", _bound(decision.reached, goal)
+        yield "candidate's mean", bound_words(decision.reached, goal)
     if decision.of and decision.candidate:
         yield "measured for the gates", f"{decision.evaluated} of {decision.of} validation examples"
         yield "cured and broke", f"+{decision.gains} −{decision.losses}"
-
-
-def _bound(bound: Bound, goal: MetricPlan) -> str:
-    if bound.exact:
-        return score(bound.low, goal)
-    return f"between {score(bound.low, goal)} and {score(bound.high, goal)}"
 
 
 def _bar(decision: Decision, goal: MetricPlan) -> dict[str, Any] | None:
@@ -293,7 +281,7 @@ def _bar(decision: Decision, goal: MetricPlan) -> dict[str, Any] | None:
     def at(value: Fraction) -> float:
         return round(float((value - goal.low) / (goal.high - goal.low)) * _BAR, 1)
 
-    words = f"candidate {_bound(reached, goal)}" + (f", incumbent {_bound(before, goal)}" if before else "")
+    words = f"candidate {bound_words(reached, goal)}" + (f", incumbent {bound_words(before, goal)}" if before else "")
     low, high = at(reached.low), at(reached.high)
     left = max(0.0, min(low, _BAR - 3.0))
     return {
@@ -305,64 +293,21 @@ def _bar(decision: Decision, goal: MetricPlan) -> dict[str, Any] | None:
 
 
 def _gate(view: RunView, gate: GateResult) -> dict[str, str]:
-    style, mark, word = _GATES.get(gate.truth, ("open", "?", str(gate.truth)))
+    mark, word = GATE_WORDS.get(gate.truth, ("?", str(gate.truth)))
+    style = _GATES.get(gate.truth, "open")
     text = next((each.text for each in view.plan.gates if each.name == gate.name), "")
     return {"style": style, "mark": mark, "word": word, "name": gate.name, "text": text, "drawn": gate.drawn}
 
 
-def _draft(draft: DraftTrial) -> str:
-    trial = f"cured {draft.cured} of {draft.of_failures} failures, broke {draft.broke} of {draft.of_rights} right cases"
-    return f"{draft.tokens:,} tokens: {trial} in its trial{'; chosen' if draft.chosen else ''}"
-
-
 def _edit(edit: ProposedEdit, parent: Document | None) -> dict[str, Any]:
-    head, parts = _head(edit, parent)
-    notes = [
-        f"why: {edit.rationale}" if edit.rationale else "",
-        f"written for {listed(edit.cures, most=_NAMED)}" if edit.cures else "",
-        f"screen, alone on training examples: {edit.screen.counts}" if edit.screen is not None else "",
-        _credit("on validation", edit.credit),
-        f"result: {edit.why}" if edit.why else "",
-        f"may be the opposite of the old rule: {edit.opposite}" if edit.opposite else "",
-    ]
+    head, parts = edit_words(edit, parent)
     return {
         "fate": edit.fate,
         "style": _FATES.get(edit.fate, "open"),
         "head": head,
         "parts": parts,
-        "notes": [note for note in notes if note],
+        "notes": edit_notes(edit),
     }
-
-
-def _head(edit: ProposedEdit, parent: Document | None) -> tuple[str, Sequence[Part]]:
-    """Return an edit in a few words, and the difference of its texts."""
-
-    def old(rule: str) -> str:
-        known = parent.rule(rule) if parent is not None else None
-        return known.text if known is not None else ""
-
-    match edit.edit:
-        case Add(section, text):
-            return f"add to {section}", (("new", text),)
-        case Replace(rule, text, old=part):
-            return f"replace {rule}", by_words(part or old(rule), text)
-        case Delete(rule):
-            return f"delete {rule}", (("old", old(rule)),)
-        case Move(rule, after):
-            return f"move {rule} after {after or 'all others'}", (("same", old(rule)),)
-    return edit.words, ()
-
-
-def _credit(where: str, credit: Credit | None) -> str:
-    if credit is None:
-        return ""
-    names = [
-        f"{word} {listed(ids, most=_NAMED)}"
-        for word, ids in (("cured", credit.cured_ids), ("broke", credit.broke_ids))
-        if ids
-    ]
-    named = f" ({'; '.join(names)})" if names else ""
-    return f"{where}: cured {credit.cured}, broke {credit.broke}{named}"
 
 
 # ---- the skill ------------------------------------------------------------------------------------
@@ -384,9 +329,9 @@ def _line(line: SkillLine) -> dict[str, Any]:
     if edit is not None:
         notes += [
             f"why: {edit.rationale}" if edit.rationale else "",
-            f"failures behind it: {listed(edit.cures, most=_NAMED)}" if edit.cures else "",
+            f"failures behind it: {listed(edit.cures, most=NAMED)}" if edit.cures else "",
             f"screen, alone on training examples: {edit.screen.counts}" if edit.screen is not None else "",
-            _credit("on validation", edit.credit),
+            credit_words("on validation", edit.credit),
         ]
     notes += [f"before, from {place}: {text}" for text, place in origin.before]
     place = origin.decision.place

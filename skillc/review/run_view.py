@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skillc.artifact_paths import ArtifactPaths
+from skillc.artifact_paths import CANDIDATE_SUFFIX, ArtifactPaths
 from skillc.artifacts.loading import paths_of_program, program_and_skill
 from skillc.data.dataset import Dataset, load_data
 from skillc.document.folder import read_skill
@@ -59,6 +59,9 @@ class RunView:
         spent: by role and stage; None without a record.
         items: cells by item and version; None without a record.
         missing: what a view lacks, a sentence each.
+        earlier: decisions of the other runs in the history.
+        paths: of the skill's files.
+        steps: what was spent by decision, as `StoredRun.steps`; None without a record.
     """
 
     program: Path
@@ -76,6 +79,9 @@ class RunView:
     spent: tuple[Spent, ...] | None
     items: RunItems | None = field(repr=False)
     missing: tuple[str, ...]
+    earlier: tuple[Decision, ...] = field(default=(), repr=False)
+    paths: ArtifactPaths | None = None
+    steps: Mapping[int, tuple[Spent, ...]] | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -110,7 +116,7 @@ def read_run(path: Path, run: str | None = None, *, rollouts: bool = True) -> Ru
 
     Args:
         path: the program, or the folder of its skill.
-        run: the beginning of the id of another run; it has no lock.
+        run: the beginning of the id of another run; it has no lock, unless it is that of the delivered skill.
         rollouts: whether the view has outcomes; without them it takes little memory.
 
     Raises:
@@ -118,14 +124,15 @@ def read_run(path: Path, run: str | None = None, *, rollouts: bool = True) -> Ru
     """
     program, folder = program_and_skill(path, "skillc report PROGRAM")
     own = ArtifactPaths.of_folder(folder) if folder is not None else paths_of_program(program)
-    paths = own.candidate if own.candidate.lock.is_file() else own
-    lock = read_lock(paths.lock) if paths.lock.is_file() else None
-    if lock is None or (run is not None and not lock.run.startswith(run)):
+    locks = ((each, read_lock(each.lock)) for each in (own.candidate, own) if each.lock.is_file())
+    found = next(((each, lock) for each, lock in locks if run is None or lock.run.startswith(run)), None)
+    if found is None:
         return _without_lock(program, (own, own.candidate), run, rollouts=rollouts)
+    paths, lock = found
     planned = _planned(program, lock.program.options)
     missing = list(_newer(program, paths.lock))
     stored = read_store(RunFolder(program.parent / HOME, lock.run).path, rollouts=rollouts)
-    lines, known = _history((own, paths), lock, stored, missing)
+    lines, known = _history((own, own.candidate), lock, stored, missing)
     same = plan_digest(planned.plan) == lock.program.plan
     if not same:
         missing.append("the program changed since this compile, so texts and items may be missing")
@@ -133,12 +140,13 @@ def read_run(path: Path, run: str | None = None, *, rollouts: bool = True) -> Ru
         planned=planned,
         lock=lock,
         run=lock.run,
-        delivered=paths == own,
+        delivered=not paths.base.name.endswith(CANDIDATE_SUFFIX),
         lines=lines,
         known=decisions_of(known),
         skill=paths,
         stored=stored,
         missing=missing,
+        paths=paths,
     )
 
 
@@ -187,7 +195,7 @@ def _newer(program: Path, lock: Path) -> Iterator[str]:
     for folder, finished in _runs(program):
         if not finished and (folder / "run.json").stat().st_mtime > lock.stat().st_mtime:
             name = folder.name[:_SHORT]
-            yield f"run `{name}` began later and has not ended: `skillc report {program.name} --run {name}` shows it"
+            yield f"run `{name}` began later and has not ended: `--run {name}` shows it"
         return
 
 
@@ -222,6 +230,7 @@ def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | 
         skill=None,
         stored=stored,
         missing=[],
+        paths=places[0],
     )
 
 
@@ -236,6 +245,7 @@ def _view(
     skill: ArtifactPaths | None,
     stored: StoredRun | None,
     missing: list[str],
+    paths: ArtifactPaths,
 ) -> RunView:
     plan, root, decisions = planned.plan, planned.root, decisions_of(lines)
     first = initial_skill(plan, root)
@@ -249,6 +259,8 @@ def _view(
     examples = placed_examples(dataset) if dataset is not None else {}
     outcomes = outcomes_of(stored, plan, skills, examples) if stored is not None else None
     items = read_items(RunFolder(root / HOME, run).path)
+    if stored is not None and stored.steps is None:
+        missing.append("an earlier skillc recorded this run, without what each step spent")
     if stored is None:
         missing.append("the run was not recorded on this machine, so rollouts and what each stage spent are not shown")
     elif items is None and dataset is not None and outcomes is not None:
@@ -271,6 +283,9 @@ def _view(
         spent=stored.spent if stored is not None else None,
         items=items,
         missing=tuple(missing),
+        earlier=tuple(each for each in known if each.run and each.run != run),
+        paths=paths,
+        steps=stored.steps if stored is not None else None,
     )
 
 

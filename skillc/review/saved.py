@@ -6,10 +6,9 @@ import re
 from dataclasses import dataclass
 
 from skillc.review.run_view import RunView
+from skillc.review.stored import AROUND
 
 _PLACE = re.compile(r"step (\d+)/(\d+)")
-# Stages outside of the steps.
-_AROUND = frozenset({"baseline", "second measurement", "test", "final test", "no skill", "always read"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ def saved_by(view: RunView) -> Saved:
             run, planned = max(run, int(found[1])), max(planned, int(found[2]))
     calls = None
     if view.spent is not None and run:
-        inside = sum(each.calls for each in view.spent if each.stage not in _AROUND)
+        inside = sum(each.calls for each in view.spent if each.stage not in AROUND)
         calls = inside * (planned - run) // run
     return Saved(
         early=sum(each.of - each.evaluated for each in left) * samples,

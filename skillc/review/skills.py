@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from skillc.document.edits import apply_edits, rewrite
-from skillc.document.skill import Document, digest
+from skillc.document.skill import Document, digest, split_rules
 from skillc.optimize.description import description_of, with_description
 from skillc.review.decisions import Decision
 
@@ -16,7 +17,8 @@ def rebuilt_skills(
     """Return each skill that can be rebuilt, by digest.
 
     A rebuilt skill whose digest is not the recorded one is left out, with all that were made from it. A description
-    that was trained is a document of its own, and makes a skill of the initial one.
+    that was trained is a document of its own, and makes a skill of the initial one. A run that starts from a SKILL.md
+    names its rules anew, so the edits of a step are tried with both names.
 
     Args:
         decisions: of one run or of several, in any order.
@@ -35,6 +37,8 @@ def rebuilt_skills(
                 left.append(decision)
                 continue
             made = _candidate(parent, decision)
+            if digest(made) != decision.candidate:
+                made = _candidate(_read_again(parent), decision)
             if digest(made) == decision.candidate:
                 skills[decision.candidate] = made
                 if decision.trains:
@@ -52,6 +56,17 @@ def _candidate(parent: Document, decision: Decision) -> Document:
     if decision.guidance:
         return rewrite(parent, decision.section, decision.guidance).document
     return apply_edits(parent, [each.edit for each in decision.edits if each.edit is not None]).document
+
+
+def _read_again(skill: Document) -> Document:
+    """Return a skill with the ids that its rules get when its text is read."""
+    taken: set[str] = set()
+    for section in skill.sections:
+        if section.mode == "trainable" and not section.is_script:
+            rules = split_rules(section.body, section.name, taken)
+            skill = skill.with_section(replace(section, rules=rules))
+        taken.update(rule.id for rule in section.rules)
+    return skill
 
 
 def _with_sections(parent: Document, texts: Mapping[str, str]) -> Document:

@@ -7,6 +7,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -25,6 +26,10 @@ from skillc.store import FORMAT
 from skillc.tasks.kind import Skill
 
 NO_SKILL = "none"
+BEFORE, AFTER = 0, -1
+"""Instead of the number of a decision: what was spent before the first step, and after the last decision."""
+AROUND = frozenset({"baseline", "second measurement", "test", "final test", "no skill", "always read"})
+"""Stages outside of the steps."""
 Key: TypeAlias = tuple[str, str, int]
 """Digest of the skill (`none` for no skill), id of the example, sample."""
 
@@ -58,11 +63,14 @@ class StoredRun:
         values: the last recorded value of each key, as JSON.
         spent: by role and stage, in the order of their first call.
         decisions: the lines of the history so far.
+        steps: what was spent until each decision by its number, `BEFORE` and `AFTER`; prefetched rollouts count for the
+            step in which they ran. None in a store of an earlier version.
     """
 
     values: Mapping[bytes, str] = field(repr=False)
     spent: tuple[Spent, ...]
     decisions: tuple[Mapping[str, Any], ...] = field(repr=False)
+    steps: Mapping[int, tuple[Spent, ...]] | None = None
 
 
 class Outcomes:
@@ -168,18 +176,28 @@ def _unreadable(path: Path, problem: Exception) -> SkillcError:
 def _read(connection: sqlite3.Connection, *, rollouts: bool) -> StoredRun:
     spending = _Spending()
     values: dict[bytes, str] = {}
+    lines = [json.loads(text) for (text,) in connection.execute("SELECT decision FROM decisions ORDER BY number")]
+    steps = _Steps(lines, _marks(connection))
     if rollouts:
-        for key, value, charges in connection.execute("SELECT key, value, charges FROM outcomes ORDER BY id"):
+        for row, key, value, charges in connection.execute("SELECT id, key, value, charges FROM outcomes ORDER BY id"):
             values[key] = value
-            spending.charge(json.loads(charges), value)
+            charged = json.loads(charges)
+            spending.charge(charged, value)
+            steps.charge(row, charged, value)
     query = "SELECT role, stage, count(*) FROM attempts WHERE state != 'refused' GROUP BY role, stage"
     for role, stage, count in connection.execute(query):
         spending.sent[role, stage] = count
-    lines = [json.loads(text) for (text,) in connection.execute("SELECT decision FROM decisions ORDER BY number")]
     decisions: list[Mapping[str, Any]] = []
     for line in lines:
         decisions = with_completion(decisions, line) if "decision" not in line else [*decisions, line]
-    return StoredRun(values, spending.rows(), tuple(decisions))
+    return StoredRun(values, spending.rows(), tuple(decisions), steps.rows())
+
+
+def _marks(connection: sqlite3.Connection) -> list[int]:
+    """Return the last outcome before each recorded decision; none in a store of an earlier version."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'marks'").fetchall():
+        return []
+    return [outcome for (outcome,) in connection.execute("SELECT outcome FROM marks ORDER BY decision")]
 
 
 class _Spending:
@@ -217,6 +235,31 @@ class _Spending:
             )
             for place in places
         )
+
+
+class _Steps:
+    """The spending by decision. A line of the store is a decision, or the completed validation of an earlier one."""
+
+    def __init__(self, lines: list[Any], marks: list[int]) -> None:
+        self._marks = marks if len(marks) == len(lines) else None
+        self._numbers = [line.get("decision", line.get("completed")) for line in lines]
+        self._spent: defaultdict[int, _Spending] = defaultdict(_Spending)
+
+    def charge(self, row: int, charges: list[Any], value: str) -> None:
+        """Add the charges of the outcome in a row."""
+        if self._marks is None:
+            return
+        at = bisect_left(self._marks, row)
+        number = self._numbers[at] if at < len(self._numbers) else AFTER
+        # All calls of an outcome are of one stage.
+        around = bool(charges) and charges[0][1] in AROUND
+        if (around and number != AFTER) or (number == AFTER and not self._numbers):
+            number = BEFORE
+        self._spent[number].charge(charges, value)
+
+    def rows(self) -> Mapping[int, tuple[Spent, ...]] | None:
+        """Return the sums by decision."""
+        return None if self._marks is None else {number: each.rows() for number, each in self._spent.items()}
 
 
 def outcomes_of(stored: StoredRun, plan: Plan, skills: Mapping[str, Document], examples: Iterable[str]) -> Outcomes:

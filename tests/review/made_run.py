@@ -122,7 +122,7 @@ class _Making:
     def __init__(self, plan, dataset, initial, markup, filler):
         self.plan, self.dataset, self.markup, self.filler = plan, dataset, markup, filler
         # A rule has no invisible character and no open comment.
-        self.visible = markup.replace("\u2028", "").replace("\u2029", "").replace("<!--", "")
+        self.visible = "".join(each for each in markup if each.isprintable()).replace("<!--", "")
         self.best = self.initial = initial
         self.skills, self.decisions = {digest(initial): initial}, []
 
@@ -225,25 +225,31 @@ class _Making:
         """Write the store of the run, and return its outcomes."""
         found = {}
         names = [NO_SKILL, *self.skills]
-        ends = {NO_SKILL, digest(self.initial), digest(self.best)}
         folder.path.mkdir(parents=True)
         folder.write(RunInfo("things.skill", {}, finished=True))
         with closing(RunStore(folder.path / "run.db")) as store:
-            for version, name in enumerate(names):
+
+            def measure(name, sides):
                 skill = None if name == NO_SKILL else Skill.of(self.skills[name]).digest(self.plan.skill.load)
-                for side in ("train", "validation", "test"):
-                    if side == "test" and name not in ends:
-                        continue
+                for side in sides:
                     for number, example in enumerate(getattr(self.dataset, side)):
-                        outcome = found[name, example.id] = self.rollout(example, version, number)
+                        outcome = found[name, example.id] = self.rollout(example, names.index(name), number)
                         key = json.dumps(["rollout", skill, example.id, 0], separators=(",", ":"))
-                        charge = ["target", {"train": "rollout", "validation": "gate"}.get(side, side)]
-                        charges = [[*charge, [1, 500, 0, 0, 0], [300, 0, 20, 0], False, 2000]]
+                        stage = {"train": "rollout", "validation": "gate" if name in made else "baseline"}
+                        charges = [["target", stage.get(side, side), [1, 500, 0, 0, 0], [300, 0, 20, 0], False, 2000]]
                         store.add_outcome(hashlib.sha256(key.encode()).digest(), outcome.to_json(), charges)
+
+            made = {each["candidate"] for each in self.decisions}
+            for name in (NO_SKILL, digest(self.initial)):
+                measure(name, ("train", "validation"))
             for decision in self.decisions:
+                if (decision["candidate"], self.id("train", 0)) not in found:
+                    measure(decision["candidate"], ("train", "validation"))
                 store.add_decision({name: value for name, value in decision.items() if name != "completed"})
                 if "completed" in decision:
                     store.add_decision({"completed": decision["decision"], "goal": decision["completed"]})
+            for name in dict.fromkeys((NO_SKILL, digest(self.initial), digest(self.best))):
+                measure(name, ("test",))
             asyncio.run(store.add_attempt(0, "target", "gate", [1, 500, 0, 0, 0]))
             store.end_attempt(0, {"bound": False, "cost": 2000, "usage": [300, 0, 20, 0]})
         return found
