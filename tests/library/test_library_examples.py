@@ -65,7 +65,7 @@ BUDGETS = {
     "glance": {"steps": 2},
     "short": {"epochs": 2, "patience": 6, "time": Fraction(3600)},
     "nightly": {"epochs": 6, "patience": 15, "time": Fraction(8 * 3600)},
-    "skillopt_epochs": {"epochs": 4},
+    "skillopt_epochs": {"epochs": 4, "patience": 0},
 }
 
 
