@@ -31,8 +31,9 @@ def identity(item: JsonObject) -> str:
         SkillcError: it has none.
     """
     for key in KEYS:
-        if str(item.get(key) or "").strip():
-            return str(item[key]).strip()
+        value = item.get(key)
+        if value is not None and str(value).strip():
+            return str(value).strip()
     raise SkillcError(f"an item has no id: {shown(str(item)[:80])}", hint=f"an id is in one of {', '.join(KEYS)}")
 
 

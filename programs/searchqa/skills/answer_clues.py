@@ -123,7 +123,7 @@ def _cut_items(items: list[str], limit: int, part: str, one: Any) -> list[str]:
         order.reverse()
     elif part == "middle":
         half = (len(items) + 1) // 2
-        ends = order[:half], order[:half - 1 : -1]
+        ends = order[:half], order[: half - 1 : -1]
         order = [side[i] for i in range(half) for side in ends if i < len(side)]
     room = limit - reserved
     kept: dict[int, str] = {}
