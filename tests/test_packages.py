@@ -38,6 +38,7 @@ ORDER = (
         "doctor",
         "pipeline",
         "evaluate",
+        "ablate",
         "audit",
         "noise",
         "code_pages",

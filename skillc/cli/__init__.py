@@ -23,6 +23,7 @@ VERBS = {
     "plan": "show what a compile would use and what it may cost",
     "compile": "improve the skill and write SKILL.md",
     "tidy": "remove unsupported rules from a skill and shorten the rest",
+    "ablate": "measure the skill without each rule, and drop what does not pay its tokens",
     "install": "copy a compiled skill to where an agent reads it",
     "log": "list the steps of a compile, a line each",
     "show": "show everything of one step: edits, gates, credit, spend",
@@ -52,7 +53,7 @@ VERBS = {
 _MODULES = {
     "programs": ("check", "fmt"),
     "preparation": ("new", "plan", "doctor"),
-    "runs": ("compile", "tidy", "serve"),
+    "runs": ("compile", "tidy", "ablate", "serve"),
     "evaluating": ("eval",),
     "measuring": ("recheck", "noise", "judge", "audit"),
     "skills": ("install", "history", "report", "diff", "breaking", "resolve"),

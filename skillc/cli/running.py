@@ -7,7 +7,7 @@ import secrets
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
+from skillc.ablate.job import AblateOptions, Ablation, ablate_job, check_caps
 from skillc.artifact_paths import OUTPUT
 from skillc.cli.arguments import ANY_VERDICT, RunOptions
 from skillc.cli.output import show_diagnostics
@@ -36,6 +37,7 @@ from skillc.pipeline.sanity import SanityResult, check_sanity, plan_for_sanity
 from skillc.pipeline.tidy import TidyResult, skill_to_tidy, tidy_job
 from skillc.plan.models import resolve_model_names
 from skillc.plan.schema import Plan
+from skillc.plan.settings import override
 from skillc.redaction import describe_too_short
 from skillc.run.folder import make_home
 from skillc.run.json_lines import JsonLines
@@ -97,6 +99,26 @@ def run_tidy(planned: Planned, estimated: Estimated, file: Path | None, options:
     plan = planned.plan
     with _open_run("tidy", plan, planned.root, RunFacts(None, plan.budget), options) as (progress, client, stop):
         return tidy_job(job, skill, progress, client, stop)
+
+
+def run_ablate(
+    planned: Planned,
+    estimated: Estimated,
+    file: Path | None,
+    wanted: AblateOptions,
+    caps: Mapping[str, str],
+    options: RunOptions,
+) -> Ablation:
+    """Leave out rules of the compiled skill, or the one in a file, with progress on the console.
+
+    `caps` replace those of the program for this run alone; its lock has the program's.
+    """
+    job = _job(planned, estimated, options)
+    skill = skill_to_tidy(job, file)
+    capped = override(planned.plan, caps)
+    check_caps(job, capped, dry_run=wanted.dry_run)
+    with _open_run("ablate", capped, planned.root, RunFacts(None, capped.budget), options) as (progress, client, stop):
+        return ablate_job(job, skill, wanted, progress, client, stop)
 
 
 def _job(planned: Planned, estimated: Estimated, options: RunOptions) -> Job:

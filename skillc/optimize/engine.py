@@ -98,8 +98,8 @@ class Position:
     kind: str = "step"
 
     def __str__(self) -> str:
-        if self.kind == "step":
-            return f"step {self.step}" + (f"/{self.total}" if self.total is not None else "")
+        if self.kind in ("step", "ablate"):
+            return f"{self.kind} {self.step}" + (f"/{self.total}" if self.total is not None else "")
         return f"{self.kind} {self.epoch}"
 
 

@@ -192,9 +192,11 @@ def compile_job(job: Job, observer: Observer, client: Client, stop: Stop | None 
 
 @contextmanager
 def open_run(
-    job: Job, observer: Observer, client: Client, stop: Stop | None, start: Document | None = None
+    job: Job, observer: Observer, client: Client, stop: Stop | None, start: Document | None = None, task: str = ""
 ) -> Iterator[CompileRun]:
     """Open the run of a job; `start` is the skill that it begins with, by default the program's.
+
+    `task` is as in `parts_of_run`.
 
     Raises:
         SkillcError: data, metrics or files cannot be used.
@@ -207,7 +209,7 @@ def open_run(
     _check_start(job.planned, dataset)
     check_decided(plan, dataset)
     endpoints = {name: role.endpoint for name, role in client.roles.items()}
-    parts = parts_of_run(plan, job.planned.root, dataset, endpoints, start)
+    parts = parts_of_run(plan, job.planned.root, dataset, endpoints, start, task)
     name = run_id(parts)
     meter = Meter(plan, job.planned.root, dataset.places)
     folder = RunFolder(job.home, name)

@@ -6,9 +6,11 @@ The stage is that of `tidy = on`. The support of a rule is measured against the 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
@@ -104,6 +106,10 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
     return skill
 
 
+Search: TypeAlias = Callable[[Document, Engine, Document], Awaitable[TrainResult]]
+"""Shortens a skill; gets it, the engine and the program's skill."""
+
+
 def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop: Stop | None = None) -> TidyResult:
     """Tidy a skill; if a change was accepted, write the skill with its lock and history as a compile does.
 
@@ -112,12 +118,33 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
         BudgetReached: the caps do not admit the first measurements.
         EndpointUnreachable: a model was unreachable before the skill was measured.
     """
-    with open_run(job, observer, client, stop, start=skill) as run:
+    return shorten(job, skill, _search, observer, client, stop)
+
+
+def shorten(
+    job: Job,
+    skill: Document,
+    search: Search,
+    observer: Observer,
+    client: Client,
+    stop: Stop | None = None,
+    *,
+    task: str = "",
+    done: str = TIDIED,
+) -> TidyResult:
+    """Shorten a skill by a search; if a change was accepted, test and write the skill as a compile does.
+
+    `task` identifies the search, `done` is its reason when nothing ended it early.
+
+    Raises:
+        SkillcError, BudgetReached, EndpointUnreachable: as `tidy_job`.
+    """
+    with open_run(job, observer, client, stop, start=skill, task=task) as run:
         skill = knowing_tools(skill, run.session.tool_names)
-        trained, tested = asyncio.run(search_and_test(run, partial(_search, skill), unless=skill))
+        trained, tested = asyncio.run(search_and_test(run, partial(search, skill), unless=skill))
         run.record.settle()
         compiled = None if tested is None else run.finish(trained, tested)
-        if compiled is None and trained.stopped == TIDIED:
+        if compiled is None and trained.stopped == done:
             finish_run(run.folder, run.info)
         examples, goal = trained.engine.dataset.validation, job.planned.plan.goal.name
         before, after = (score_arm(trained.engine, each, examples, goal) for each in (skill, trained.state.best))
@@ -128,18 +155,30 @@ def tidy_job(job: Job, skill: Document, observer: Observer, client: Client, stop
     return TidyResult(skill, trained.state.best, (before, after), tuple(lines), trained.stopped, compiled, spent)
 
 
-async def _search(skill: Document, engine: Engine, initial: Document) -> TrainResult:
-    """Tidy a skill, compared with itself without any rules."""
-    # With `accept = always` tidying would accept any shorter skill.
+async def measured_engine(
+    engine: Engine, initial: Document, skills: Sequence[Document], *, reserve: bool = True
+) -> tuple[Engine, tuple[str, ...]]:
+    """Return the engine with the baseline and some skills measured on validation, and the quarantined ids.
+
+    Gates decide: with `accept = always` any shorter skill would be accepted. `reserve` sets the final test's budget
+    aside before the skills are measured.
+    """
     optimize = replace(engine.plan.optimize, accept="gates")
     engine = replace(engine, plan=engine.plan.model_copy(update={"optimize": optimize}))
     engine, quarantined = await baseline(engine, initial)
-    engine.reserve.set_aside()
-    sections = (replace(s, rules=()) if s.rules and not s.is_script else s for s in skill.sections)
-    bare = replace(skill, sections=tuple(sections))
-    for each in (skill, bare):
+    if reserve:
+        engine.reserve.set_aside()
+    for each in skills:
         await measure_validation(engine, each, stage="baseline")
         await try_again(engine, each)
+    return engine, quarantined
+
+
+async def _search(skill: Document, engine: Engine, initial: Document) -> TrainResult:
+    """Tidy a skill, compared with itself without any rules."""
+    sections = (replace(s, rules=()) if s.rules and not s.is_script else s for s in skill.sections)
+    bare = replace(skill, sections=tuple(sections))
+    engine, quarantined = await measured_engine(engine, initial, [skill, bare])
     _note_harm(engine, skill, bare)
     await engine.rollouts.measure(skill, batches_of(engine, 1)[0], stage="rollout")
     state = replace(first_state(engine, initial), incumbent=skill, best=skill)

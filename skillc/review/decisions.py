@@ -129,7 +129,7 @@ class Decision:
     Attributes:
         number: in the run, from 1.
         place: such as `step 3/8`.
-        kind: `step`, `slow update`, `tidy`, or the method.
+        kind: `step`, `slow update`, `tidy`, `ablate`, or the method.
         maker: `draft`, `edits`, `prune`; empty for neither.
         incumbent, candidate: digests; the candidate's is empty for none.
         blame: the gate that failed first.

@@ -345,17 +345,23 @@ class Session:
 
 
 def parts_of_run(
-    plan: Plan, root: Path, dataset: Dataset, endpoints: Mapping[str, Endpoint], start: Document | None = None
+    plan: Plan,
+    root: Path,
+    dataset: Dataset,
+    endpoints: Mapping[str, Endpoint],
+    start: Document | None = None,
+    task: str = "",
 ) -> dict[str, str]:
     """Return the digests of all that a run's decisions depend on; they identify the run.
 
-    `start` is the skill that the run begins with, unless it is the program's.
+    `start` is the skill that the run begins with, unless it is the program's; `task` is a digest of what is done to it,
+    unless that follows from the plan.
     """
-    first = (initial_skill(plan, root), start)
+    first = [digest(skill) for skill in (initial_skill(plan, root), start) if skill is not None]
     return run_parts(
         plan,
         data_digest=dataset.digest,
-        initial_skill=" ".join(digest(skill) for skill in first if skill is not None),
+        initial_skill=" ".join([*first, task]).strip(),
         metric_sources=metric_sources(plan, root),
         decision_version=DECISION_VERSION,
         model_sources=function_identities(endpoints),

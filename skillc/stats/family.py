@@ -9,9 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 from skillc.stats.power import LEVEL
-from skillc.stats.verdict import PairedScore, Verdict, judge, largest_p
+from skillc.stats.verdict import PairedScore, Verdict, VerdictWord, judge, largest_p, p_range
+
+Finding = Literal["pays", "harms", "no evidence", "not measured"]
+_FINDINGS: Mapping[VerdictWord, Finding] = {
+    "improved": "pays",
+    "worse": "harms",
+    "no significant gain": "no evidence",
+    "unverified": "not measured",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,11 @@ class Member:
 
     verdict: Verdict
     adjusted: Fraction
+
+    @property
+    def finding(self) -> Finding:
+        """What the test claims of a part of a skill, where `verdict` compares the skill with itself without it."""
+        return _FINDINGS[self.verdict.verdict] if self.verdict.n else "not measured"
 
 
 def judge_family(
@@ -64,3 +78,14 @@ def holm(found: Mapping[str, Fraction], level: Fraction) -> tuple[dict[str, Frac
         failed = failed or found[name] > level / left
         left -= not failed
     return levels, adjusted
+
+
+def is_claim_settled(
+    pairs: Sequence[PairedScore], tests: int, *, low: Fraction, high: Fraction, seed: int, level: Fraction = LEVEL
+) -> bool:
+    """Return whether the unmeasured pairs of a member can no longer change what its family of `tests` members claims.
+
+    The claim is settled if every completion passes the strictest level of Holm's procedure, or none the loosest one.
+    """
+    smallest, largest = p_range(pairs, low=low, high=high, seed=seed)
+    return largest <= level / tests or smallest > level

@@ -140,6 +140,19 @@ def largest_p(pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, se
     return _Sums(worst, best, worst, [1] * len(names), LEVEL, seed).largest_p
 
 
+def p_range(pairs: Sequence[PairedScore], *, low: Fraction, high: Fraction, seed: int) -> tuple[Fraction, Fraction]:
+    """The smallest and the largest two-sided p of `judge` over every completion of the unmeasured pairs.
+
+    Both are 1 with fewer than six groups. `low`, `high` and `seed` as in `judge`.
+    """
+    names = sorted({pair.group for pair in pairs})
+    if len(names) < LEAST_GROUPS:
+        return Fraction(1), Fraction(1)
+    worst, best = _differences(pairs, names, low, high)
+    sums = _Sums(worst, best, worst, [1] * len(names), LEVEL, seed)
+    return sums.smallest_p, sums.largest_p
+
+
 def least_p(groups: int) -> Fraction:
     """The smallest two-sided p that so many groups can give."""
     if groups < LEAST_GROUPS:
@@ -196,6 +209,11 @@ class _Sums:
     def largest_p(self) -> Fraction:
         """Two-sided, with missing measurements against the side that it supports."""
         return min(Fraction(1), 2 * min(self._up(self._worst), self._down(self._best)))
+
+    @property
+    def smallest_p(self) -> Fraction:
+        """Two-sided, with missing measurements for the side that it supports."""
+        return min(Fraction(1), 2 * min(self._up(self._best), self._down(self._worst)))
 
     def interval(self, least: Fraction, most: Fraction) -> tuple[Fraction, Fraction]:
         """Order statistics of the subsets' means; excludes 0 exactly if p is at most alpha.

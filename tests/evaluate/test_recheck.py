@@ -404,7 +404,7 @@ def test_rules_in_a_file_of_the_skill_are_parts_too() -> None:
     assert notes == ()
     assert [part.text for part in parts] == [PAYS, HARMS]
     assert [for_target(part.without).count("If the text") for part in parts] == [1, 1]
-    assert list(distinct_texts(parts).values()) == [
+    assert list(distinct_texts({part.name: part.text for part in parts}).values()) == [
         *("… hammer, a saw, a chisel or a wrench, answer tool.", "… horse, an otter, a heron or a lynx, answer fruit."),
     ]
 

@@ -146,6 +146,31 @@ def test_a_tidying_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path, ve
     assert ("tidy", "accept") in [(decision["kind"], decision["result"]) for decision in decisions]
 
 
+def test_an_ablation_that_is_killed_ends_with_the_same_bytes(nursery, tmp_path):
+    """Killed while the skill is measured, and while rules are tried; two rules are never needed."""
+    any_of = {kind: " or ".join(f'"{word}"' for word in words) for kind, words in WORDS.items()}
+    rules = "".join(f"- If the text mentions {words}, answer {kind}.\n" for kind, words in any_of.items())
+    idle = '- If the text mentions "zeppelin", answer tool.\n- Stay calm.\n'
+    found = []
+    for share in (None, 0.15, 0.5):
+        folder = shop(tmp_path / f"{share}")
+        (folder / "mine.md").write_text(f"## Rules\n\n{idle}{rules}")
+        with Loopback(latency=0.002) as server:
+            if share is not None:
+                child = start(nursery, server, folder, "--skill", "mine.md", verb="ablate")
+                server.wait_for(int(share * found[0][1]))
+                os.kill(child, signal.SIGKILL)
+                assert nursery.wait() == -signal.SIGKILL
+            finish(nursery, server, folder, "--skill", "mine.md", verb="ablate")
+            found.append((compiled(folder), server.total))
+    (whole, once), *others = found
+    for again, more in others:
+        assert again == whole
+        assert more - once <= IN_FLIGHT
+    decisions = [json.loads(line) for line in whole["sort-things.history.jsonl"].splitlines()]
+    assert ("ablate", "accept") in [(decision["kind"], decision["result"]) for decision in decisions]
+
+
 @pytest.mark.thorough
 def test_what_was_in_flight_at_a_kill_stays_paid_and_is_never_charged(nursery, server, tmp_path):
     folder = shop(tmp_path / "things")

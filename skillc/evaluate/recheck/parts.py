@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillc.document.markdown import tidy
@@ -113,9 +113,9 @@ def _concerned(texts: Sequence[str], examples: Sequence[Example]) -> list[int]:
     return found
 
 
-def distinct_texts(parts: Sequence[Part]) -> dict[str, str]:
+def distinct_texts(parts: Mapping[str, str]) -> dict[str, str]:
     """Return the text of each part on one line by its name; words that it begins with as another one does are cut."""
-    words = {part.name: part.text.split() for part in parts}
+    words = {name: text.split() for name, text in parts.items()}
     texts = {}
     for name, own in words.items():
         shared = max((_shared(own, other) for each, other in words.items() if each != name), default=0)

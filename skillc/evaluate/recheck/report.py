@@ -9,7 +9,7 @@ from rich.text import Text
 
 from skillc.evaluate.recheck.job import RecheckJob
 from skillc.evaluate.recheck.parts import distinct_texts
-from skillc.evaluate.recheck.run import Finding, PartResult, Recheck
+from skillc.evaluate.recheck.run import PartResult, Recheck
 from skillc.evaluate.reporting import (
     at_most,
     bare_table,
@@ -23,6 +23,7 @@ from skillc.evaluate.reporting import (
 from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
 from skillc.pipeline.report import percent, points
+from skillc.stats.family import Finding
 from skillc.text import counted, cut
 
 # In the order of the table.
@@ -136,7 +137,7 @@ def plan_json(job: RecheckJob) -> dict[str, JsonValue]:
 def plan_table(job: RecheckJob) -> RenderableType:
     """Return what a recheck would measure, in order."""
     rows = _rows("rules, in the order of measurement", ("concerns",))
-    texts = distinct_texts(job.parts)
+    texts = distinct_texts({part.name: part.text for part in job.parts})
     for part in job.parts:
         rows.add_row(Text(cut(texts[part.name], _SHOWN)), f"{part.concerns} of {len(job.examples)}")
     return Group(*(Text(line) for line in preview_lines(job)), Text(), rows)
@@ -146,7 +147,7 @@ def recheck_table(found: Recheck) -> RenderableType:
     """Return the report of a recheck for a terminal of 80 columns."""
     job = found.job
     rows = _rows(job.plan.goal.name, _HEADS)
-    texts = distinct_texts(job.parts)
+    texts = distinct_texts({part.name: part.text for part in job.parts})
     for each in _ordered(found):
         finding, *figures = _cells(each)
         rows.add_row(

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from skillc.evaluate.measuring import Measured, ending, failures_of, until_stopped, with_retries
 from skillc.evaluate.recheck.job import RecheckJob, arm_without
@@ -22,22 +22,13 @@ from skillc.outcomes import MICRO, ArmScore, Example, measured_mean
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.drift import Drift, drift
-from skillc.stats.family import Member, judge_family
-from skillc.stats.verdict import VerdictWord
+from skillc.stats.family import Finding, Member, judge_family
 
 _Cell: TypeAlias = tuple[ComparisonArm, Example, int]
 
 FIRST_SAMPLE = 1_000_000
 """The first sample of a recheck. Those of a compile selected the skill, so that a noisy model would seem to need every
 rule that it was selected with."""
-
-Finding = Literal["pays", "harms", "no evidence", "not measured"]
-_FINDINGS: Mapping[VerdictWord, Finding] = {
-    "improved": "pays",
-    "worse": "harms",
-    "no significant gain": "no evidence",
-    "unverified": "not measured",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +177,7 @@ def _members(job: RecheckJob, arms: Mapping[str, ComparisonArm]) -> dict[str, Me
 def _result(part: Part | None, member: Member | None) -> PartResult:
     if member is None or not member.verdict.n:
         return PartResult(part, "not measured", None)
-    return PartResult(part, _FINDINGS[member.verdict.verdict], member)
+    return PartResult(part, member.finding, member)
 
 
 def _totals(job: RecheckJob, arm: ComparisonArm) -> list[int | None]:

@@ -274,7 +274,7 @@ def _report(engine: Engine, state: SearchState, decided: Sequence[_Decided], pos
     for i, each in enumerate(decided):
         pool: dict[str, JsonValue] = {"pool": {"candidate": i + 1, "of": len(decided)}} if len(decided) > 1 else {}
         state, own = _with_fates(engine, state, each, won)
-        if position.kind == "tidy" and each.result == "accept":
+        if position.kind in ("tidy", "ablate") and each.result == "accept":
             own = memory.pruned_fates(each.patch.edits)
         fates = {"fates": [*_fates_of(each.patch.record), *own]} if own else {}
         engine.observer.decided({**_record(engine, state, each, position), **fates, **pool})

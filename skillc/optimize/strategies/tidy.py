@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeGuard
 
 from pydantic import JsonValue
 
@@ -107,7 +108,7 @@ def rule_support(engine: Engine, state: SearchState, reference: Document) -> dic
     return {
         rule: Support(part, rule in state.memory.proven, bool(own) or len(edits) == 1)
         for rule, part, own in zip(ids, parts, words, strict=True)
-        if rule is not None and _has_rules(skill.section_of(rule))
+        if rule is not None and has_rules(skill.section_of(rule))
     }
 
 
@@ -205,7 +206,7 @@ async def _rewritten(
 ) -> Sequence[Edit]:
     """Return the edits of the optimizer's rewrite of the open sections; none if it gave no valid one."""
     skill = state.incumbent
-    sections = [name for name in writable_sections(engine, skill) if _has_rules(skill.section(name))]
+    sections = [name for name in writable_sections(engine, skill) if has_rules(skill.section(name))]
     if not sections:
         return ()
     engine.observer.stage("tidy", 1)
@@ -224,5 +225,6 @@ async def _rewritten(
     return edits
 
 
-def _has_rules(section: Section | None) -> bool:
+def has_rules(section: Section | None) -> TypeGuard[Section]:
+    """Return whether a section has rules that are not the lines of a script."""
     return section is not None and bool(section.rules) and not section.is_script
