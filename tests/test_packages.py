@@ -17,6 +17,7 @@ ORDER = (
     *("syntax", "diagnostics", "document", "stats", "gates", "language", "user_code", "plan", "budget", "data"),
     *(
         "store",
+        "sessions",
         "sandbox",
         "models",
         "metrics",

@@ -17,7 +17,14 @@ from page_blocks import Block, blocks_of
 from page_session import ROOT, Session
 from page_stand_ins import stand_in
 
-FOLDERS = ("examples/tickets", "examples/unicode", "examples/parcels", "examples/dates", "editors/vscode")
+FOLDERS = (
+    "examples/tickets",
+    "examples/unicode",
+    "examples/parcels",
+    "examples/dates",
+    "examples/sessions",
+    "editors/vscode",
+)
 
 
 class BlockError(AssertionError):

@@ -1,0 +1,296 @@
+"""The verb `sessions`: recorded sessions of agents, imported, audited and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from skillc.cli.arguments import json_option
+from skillc.cli.output import print_json
+from skillc.errors import SkillcError
+from skillc.text import counted
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from skillc.sessions.importing import Imported
+    from skillc.sessions.store import Row, SessionStore
+
+_STORE = ".skillc/sessions.db"
+_store = click.option(
+    "--store", type=click.Path(path_type=Path, dir_okay=False), default=_STORE, show_default=True, help="The store."
+)
+
+
+@click.group(epilog="Example: skillc sessions import ~/.claude/projects")
+def sessions() -> None:
+    """Read recorded sessions of agents into one store, without secrets and personal data.
+
+    Exit status: 0 done, 2 an error.
+    """
+
+
+@sessions.command(
+    "import", short_help="read sessions into the store", epilog="Example: skillc sessions import --from claude-code"
+)
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--from", "agents", multiple=True, metavar="AGENT", help="Read where this agent keeps its sessions. Repeatable."
+)
+@click.option("--format", "form", metavar="FORMAT", help="The format of all PATHS; by default it is recognised.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes; by default one a core.")
+@_store
+@json_option
+def take_in(
+    paths: tuple[Path, ...], agents: tuple[str, ...], form: str | None, workers: int | None, store: Path, as_json: bool
+) -> None:
+    """Read the sessions in PATHS, files or folders, into the store.
+
+    Formats: claude-code, codex, opencode, hermes, tapes, opentelemetry, langfuse, langsmith, openai. Secrets and
+    personal data are removed before anything is stored. Sessions that are no whole example of a person at work are set
+    apart and counted: sub-agents, automatic prompts, copies, sessions without a beginning or an end. Files that have
+    not changed since the last import are skipped. Needs `pip install "skillc[sessions]"`.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.sessions.importing import import_sessions
+    from skillc.sessions.readers.registry import default_places, format_named
+    from skillc.sessions.store import SessionStore
+
+    form = format_named(form) if form else None
+    places = list(paths)
+    for agent in agents:
+        found = default_places(format_named(agent))
+        if not found:
+            raise SkillcError(f"no sessions of `{agent}` are where it keeps them", hint="name the files or folders")
+        places += found
+    if not places:
+        raise SkillcError("no sessions are named", hint="name files or folders, or use `--from claude-code`")
+    with SessionStore(store, create=True) as opened, _progress() as show:
+        imported = import_sessions(places, opened, format=form, workers=workers, report=show)
+        if as_json:
+            print_json(_imported_json(imported, opened))
+        else:
+            _print(_imported_table(imported, opened))
+
+
+@sessions.command("list", short_help="list stored sessions", epilog="Example: skillc sessions list --apart duplicate")
+@click.option("--apart", metavar="REASON", help="Those that are set apart for this reason, or `all`. Default: usable.")
+@click.option("--project", metavar="TEXT", help="Only sessions whose project contains this text.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most sessions.")
+@_store
+@json_option
+def list_(apart: str | None, project: str | None, limit: int, store: Path, as_json: bool) -> None:
+    """List the usable sessions of the store, the newest last.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.sessions.audit import REASONS
+    from skillc.sessions.store import SessionStore
+    from skillc.text import listed
+
+    if apart not in (None, "all", *REASONS):
+        raise SkillcError(f"no reason is called `{apart}`", hint=f"valid reasons: {listed((*REASONS, 'all'))}")
+    with SessionStore(store) as opened:
+        rows = list(opened.rows(reason="" if apart == "all" else apart, project=project))
+    if as_json:
+        print_json({"format_version": 1, "sessions": [_row_json(row) for row in rows[-limit:]], "total": len(rows)})
+    else:
+        _print(_list_table(rows[-limit:], len(rows)))
+
+
+@sessions.command(short_help="show one session", epilog="Example: skillc sessions show 12")
+@click.argument("session")
+@_store
+@json_option
+def show(session: str, store: Path, as_json: bool) -> None:
+    """Show SESSION, by its number or the beginning of its key: where it is from, why it is set apart, and its steps.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.sessions.store import SessionStore
+
+    with SessionStore(store) as opened:
+        row = opened.find(session)
+        whole = opened.session(row.id)
+    if as_json:
+        print_json({"format_version": 1, **_row_json(row), **whole.to_json()})
+        return
+    _print(_session_text(row, whole))
+
+
+@sessions.command(short_help="count stored sessions and what was removed", epilog="Example: skillc sessions report")
+@_store
+@json_option
+def report(store: Path, as_json: bool) -> None:
+    """Count the sessions of the store, usable and set apart by reason, and the values that were removed, by kind.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.sessions.store import SessionStore
+
+    with SessionStore(store) as opened:
+        if as_json:
+            print_json(_store_json(opened))
+        else:
+            _print(_store_table(opened))
+
+
+# ---- as text ---------------------------------------------------------------------------------------
+
+
+def _print(what: RenderableType) -> None:
+    from rich.console import Console
+
+    Console(highlight=False, soft_wrap=False).print(what)
+
+
+class _progress:  # noqa: N801 - used as a function
+    """Show on a terminal how many sessions are read."""
+
+    def __enter__(self) -> Any:
+        from rich.console import Console
+
+        self._status = Console(stderr=True).status("reading sessions") if Console(stderr=True).is_terminal else None
+        if self._status is None:
+            return lambda found: None
+        self._status.__enter__()
+        status = self._status
+        return lambda found: status.update(f"{found.sessions:,} sessions of {counted(found.files, 'file')}")
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.__exit__(None, None, None)
+
+
+def _imported_table(found: Imported, store: SessionStore) -> RenderableType:
+    from rich.console import Group
+    from rich.text import Text
+
+    from skillc.diagnostics.render import printable
+
+    known = f", {counted(found.known, 'file')} unchanged since the last import" if found.known else ""
+    by_format = ", ".join(f"{number:,} {name}" for name, number in sorted(found.formats.items()))
+    lines = [
+        f"read {counted(found.sessions, 'session')} of {counted(found.files, 'file')}{known}; {found.new:,} are new"
+    ]
+    lines += [f"formats: {by_format}"] if by_format else []
+    if found.unreadable:
+        lines.append(f"not read: {counted(found.unreadable, 'record')}")
+        for problem in found.problems[:5]:
+            line = f":{problem.line}" if problem.line else ""
+            lines.append(f"  {printable(problem.source)}{line}: {printable(problem.reason)}")
+    return Group(*map(Text, lines), Text(""), _store_table(store))
+
+
+def _store_table(store: SessionStore) -> RenderableType:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from skillc.sessions.audit import REASONS
+
+    counts = store.counts()
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("sessions", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("")
+    table.add_row(f"{counts[None]:,}", "usable", "")
+    for reason, about in REASONS.items():
+        if counts[reason]:
+            table.add_row(f"{counts[reason]:,}", reason, about)
+    table.add_section()
+    table.add_row(f"{counts.total():,}", "in all", "")
+    removed = store.removed()
+    values = ", ".join(f"{number:,} {kind}" for kind, number in removed.most_common())
+    said = f"removed before storing: {values}" if removed else "no secrets or personal data were found"
+    return Group(table, Text(f"{said}\nnames of people are not looked for"))
+
+
+def _list_table(rows: Sequence[Row], total: int) -> RenderableType:
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from skillc.diagnostics.render import printable
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("", "turns", "calls", "tokens"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("began", no_wrap=True)
+    table.add_column("agent", max_width=12, overflow="ellipsis", no_wrap=True)
+    table.add_column("project", min_width=8, overflow="fold")
+    apart = any(row.reason for row in rows)
+    if apart:
+        table.add_column("apart", no_wrap=True)
+    for row in rows:
+        tokens = row.tokens.sent + row.tokens.received
+        cells = (f"{row.turns:,}", f"{row.calls:,}", f"{tokens:,}" if tokens else "–", (row.began or "–")[:10])
+        texts = (*cells, row.agent.split(" ")[0], row.project, *([row.reason or ""] if apart else []))
+        table.add_row(str(row.id), *(Text(printable(each)) for each in texts))
+    left = f"{counted(total, 'session')}" + (f", the last {len(rows):,} shown" if total > len(rows) else "")
+    return Group(table, Text(left))
+
+
+def _session_text(row: Row, whole: Any) -> RenderableType:
+    from rich.text import Text
+
+    from skillc.diagnostics.render import printable
+    from skillc.sessions.audit import REASONS
+    from skillc.trajectories.trajectory import Trajectory, render
+
+    facts = [f"{row.key}  {row.agent}  {row.model}", f"from {whole.source}, began {row.began or 'at an unknown time'}"]
+    if row.reason:
+        of = f" ({row.copy_of})" if row.copy_of else ""
+        facts.append(f"set apart: {row.reason}, {REASONS[row.reason]}{of}")
+    if row.removed:
+        facts.append("removed: " + ", ".join(f"{number:,} {kind}" for kind, number in row.removed.items()))
+    facts += [f"mark: {mark.name} = {mark.value} {mark.source}".rstrip() for mark in whole.marks]
+    body = render(Trajectory(whole.steps), None)
+    return Text("\n".join(printable(line) for line in [*facts, "", *body.split("\n")]))
+
+
+# ---- as JSON ---------------------------------------------------------------------------------------
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "key": row.key,
+        "format": row.format,
+        "agent": row.agent,
+        "model": row.model,
+        "project": row.project,
+        "began": row.began,
+        "turns": row.turns,
+        "calls": row.calls,
+        "tokens": {"sent": row.tokens.sent, "cached": row.tokens.cached, "received": row.tokens.received},
+        "apart": row.reason,
+        "copy_of": row.copy_of,
+        "removed": dict(row.removed),
+    }
+
+
+def _store_json(store: SessionStore) -> dict[str, Any]:
+    counts = store.counts()
+    apart = {str(reason): number for reason, number in sorted(counts.items(), key=str) if reason is not None}
+    return {"format_version": 1, "usable": counts[None], "apart": apart, "removed": dict(store.removed())}
+
+
+def _imported_json(found: Imported, store: SessionStore) -> dict[str, Any]:
+    problems = [{"source": each.source, "line": each.line, "reason": each.reason} for each in found.problems]
+    return {
+        **_store_json(store),
+        "read": found.sessions,
+        "new": found.new,
+        "files": found.files,
+        "unchanged_files": found.known,
+        "formats": dict(found.formats),
+        "unreadable": found.unreadable,
+        "problems": problems,
+    }
