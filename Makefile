@@ -10,6 +10,7 @@ DEMO_VLLM := examples/local_model/tickets_vllm.skill
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
 	@$(BIN)/skillc compile $(DEMO) --offline --output build/demo
+	@echo "watch it again, decision by decision: $(BIN)/skillc watch build/demo/route-tickets --replay"
 
 # The demo with the language model of this repository, served by vLLM on the CPU.
 demo-vllm: .venv/installed .venv-vllm/installed

@@ -31,6 +31,7 @@ ORDER = (
         "items",
         "artifacts",
         "review",
+        "watch",
         "export",
     ),
     *(

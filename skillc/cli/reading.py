@@ -71,7 +71,7 @@ def show(skill: Path, step: str | None, full: bool, run: str | None, as_json: bo
 
     STEP is `3`, `#5` for a decision by its number, another place of the log such as `"slow update 1"`, or the beginning
     of a candidate's digest. Shown are the candidates with their edits as a difference, the trial of each edit alone,
-    every gate with its value (holds, fails, not decided), the examples that an edit is credited with, the proposed
+    every gate with its value (holds, fails, open), the examples that an edit is credited with, the proposed
     edits that were left out and why, and what the step paid.
 
     Exit status: 0 done, 2 an error.

@@ -41,9 +41,10 @@ from skillc.plan.settings import override
 from skillc.redaction import describe_too_short
 from skillc.run.folder import make_home
 from skillc.run.json_lines import JsonLines
-from skillc.run.progress import Progress, RunFacts, display
+from skillc.run.progress import Progress, RunFacts
 from skillc.run.stop import Stop
 from skillc.run.time_left import ExpectedCalls, expected_calls
+from skillc.watch.compact import display
 
 J = TypeVar("J", bound=MeasuringJob)
 T = TypeVar("T")
@@ -86,8 +87,7 @@ def run_compile(planned: Planned, estimated: Estimated, options: RunOptions) -> 
     """Compile with progress on the console."""
     job = _job(planned, estimated, options)
     plan = planned.plan
-    expected = expected_calls(estimated.bounds, own_method=plan.optimize.method == "skillc")
-    facts = RunFacts(plan.budget.epochs, plan.budget, expected)
+    facts = RunFacts(plan.budget.epochs, plan.budget, expected_calls(estimated.bounds, plan))
     with _open_run("compile", plan, planned.root, facts, options) as (progress, client, stop):
         return compile_job(job, progress, client, stop)
 
@@ -203,11 +203,11 @@ def _open_run(
     with Client(plan, cache_folder=cache, offline=options.offline, root=root, preflight=True) as client:
         spent = client.ledger.snapshot
         if options.json_lines:
-            lines = JsonLines(click.echo, facts, spent=spent)
+            lines = JsonLines(click.echo, facts, spent=spent, in_flight=client.in_flight)
             lines.begin(verb=verb, skill=plan.skill.artifact, goal=plan.goal.name, **start_event)
             progress: Progress = lines
         else:
-            progress = display(status_console(), facts, quiet=options.quiet, spent=spent)
+            progress = display(status_console(), facts, quiet=options.quiet, spent=spent, in_flight=client.in_flight)
         client.servers.watch(progress)
         stop = Stop(plan.budget.time)
         with progress, _interruptible(stop, progress, on_interrupt), _warnings_as_notes(progress):

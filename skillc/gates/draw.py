@@ -123,6 +123,69 @@ def _sentence(each: _Requirement, evidence: Evidence, *, named: bool) -> str:
     return f"{shown}, needs {_NEEDS[each.operator]} {_interval(need, unit, places)}{formula}"
 
 
+@dataclass(frozen=True, slots=True)
+class SideState:
+    """One side of a comparison on the evidence so far.
+
+    Attributes:
+        low, high: its interval in base units; None for an infinite end.
+        shown: the interval in its unit, with the number of measured examples while it is open.
+    """
+
+    text: str
+    low: float | None
+    high: float | None
+    shown: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonState:
+    """A comparison of a gate: both sides and what follows from them so far."""
+
+    left: SideState
+    operator: str
+    right: SideState
+    truth: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateState:
+    """A gate on the evidence so far: `true`, `false` or `unknown`."""
+
+    name: str
+    truth: str
+    comparisons: tuple[ComparisonState, ...]
+
+
+def gate_state(name: str, truth: Truth, term: Term, evidence: Evidence) -> GateState:
+    """Return a gate with the intervals of the comparisons that `draw` draws, for display while it is decided."""
+    found = tuple(_comparison_state(comparison, evidence) for comparison in _comparisons(term, evidence))
+    return GateState(name, truth.name.lower(), found)
+
+
+def _comparison_state(comparison: Term, evidence: Evidence) -> ComparisonState:
+    assert isinstance(comparison, Operation)
+    inner = comparison.operands[0] if comparison.operator == "not" else comparison
+    assert isinstance(inner, Operation)
+    operator = cast(Comparison, inner.operator)
+    left, right = inner.operands
+    unit = unit_of(left, evidence) or unit_of(right, evidence) or ""
+    values = value(left, evidence), value(right, evidence)
+    places = places_for([end for each in values for end in _ends(each)], unit)
+    return ComparisonState(
+        left=_side_state(left, values[0], unit, places, evidence),
+        operator=OPPOSITE[operator] if inner is not comparison else operator,
+        right=_side_state(right, values[1], unit, places, evidence),
+        truth=decide(comparison, evidence).name.lower(),
+    )
+
+
+def _side_state(term: Term, interval: Interval, unit: str, places: int, evidence: Evidence) -> SideState:
+    low, high = (None if end is None else float(end) for end in interval.bounds)
+    shown = _interval(interval, unit, places) + _details(term, evidence, interval)
+    return SideState(show_term(term), low, high, shown + ("" if interval.known else _measured(term, evidence)))
+
+
 def _comparisons(term: Term, evidence: Evidence) -> Iterator[Term]:
     if not _is_logic(term):
         yield term

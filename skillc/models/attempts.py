@@ -109,7 +109,7 @@ class Attempts:
         except Exception as problem:
             failure = _classify(problem, role)
             if self._is_unserved(failure, problem, call, slot):
-                self._receipts.unserved(attempt, reserved)
+                self._receipts.unserved(attempt, call.role, reserved)
             else:
                 settle(Usage() if failures.was_refused(problem) else role.worst_case(arguments))
             raise failure from None

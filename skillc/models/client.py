@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -244,6 +244,10 @@ class Client:
     def lost(self) -> EndpointUnreachable | None:
         """The error of an endpoint that stayed out of reach."""
         return self.pacing.lost
+
+    def in_flight(self) -> Mapping[str, int]:
+        """Return how many attempts of each role were sent and have not ended; safe in any thread."""
+        return {role: count for role in self.roles if (count := self._receipts.in_flight[role]) > 0}
 
     @contextmanager
     def ticket(self) -> Iterator[None]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 import operator
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from fractions import Fraction
@@ -298,10 +298,14 @@ class Receipts:
 
     A receipt is on the disk before its attempt is sent. An attempt that was in flight when a session was killed keeps
     its whole reservation.
+
+    Attributes:
+        in_flight: attempts that were sent and have not ended, by role.
     """
 
     def __init__(self, account: Account) -> None:
         self.account = account
+        self.in_flight: Counter[str] = Counter()
         self.bind(None)
 
     def bind(self, store: RunStore | None) -> None:
@@ -327,16 +331,19 @@ class Receipts:
         except BaseException:
             self.account.release(reserved)
             raise
+        self.in_flight[where[0]] += 1
         return number
 
     def ended(self, number: int, where: RoleStage, reserved: Spending, usage: Usage, cost: int | None) -> None:
         """Replace the reservation of an attempt by its usage, `cost` in nano-dollars."""
+        self.in_flight[where[0]] -= 1
         self.account.settle(where, reserved, usage, cost)
         if self._store is not None:
             self._store.end_attempt(number, {"usage": usage.counts, "bound": usage.bound, "cost": cost})
 
-    def unserved(self, number: int, reserved: Spending) -> None:
+    def unserved(self, number: int, role: str, reserved: Spending) -> None:
         """Release the reservation of an attempt that was refused or not connected, which no cap counts."""
+        self.in_flight[role] -= 1
         self.account.release(reserved)
         if self._store is not None:
             self._store.refuse_attempt(number)

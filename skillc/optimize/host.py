@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
+from skillc.gates.draw import GateState
+
 if TYPE_CHECKING:
     from skillc.optimize.engine import Position
 
@@ -26,6 +28,7 @@ class CandidateProgress:
         gains, losses: validation examples on which its goal is above and below the incumbent's.
         evaluated: examples measured for both, `of` how many.
         goal: the mean of the goal as in the history; two ends while it is open.
+        gates: each gate with the intervals of its operands.
     """
 
     candidate: int
@@ -34,6 +37,7 @@ class CandidateProgress:
     evaluated: int
     of: int
     goal: JsonValue
+    gates: tuple[GateState, ...] = ()
 
 
 class Observer:

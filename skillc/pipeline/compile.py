@@ -58,9 +58,11 @@ from skillc.plan.lock import (
 from skillc.program.artifact import artifact_files, write_artifact, write_attributes
 from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
+from skillc.run.progress import RunFacts
+from skillc.run.recording import recorded
 from skillc.run.session import RunRecord, Session, open_record, parts_of_run
 from skillc.run.stop import Stop
-from skillc.run.time_left import book_total
+from skillc.run.time_left import book_total, expected_calls
 from skillc.syntax.nodes import Use
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
 from skillc.versions.hand_edits import ArtifactSnapshot, WrittenCopies, changed_since, free_paths, protect
@@ -221,7 +223,20 @@ def open_run(
             what = ", ".join(f"the {part}" if part != "skillc" else "skillc itself" for part in changed)
             observer.note(f"an earlier run of this program is unfinished; changed since: {what}. a new run starts")
         info = begin_run(folder, store, job.planned.path.name, parts, fresh=job.fresh)
-        with open_record(store, client, info.salt) as record:
+        recording = recorded(
+            folder.path,
+            observer,
+            RunFacts(plan.budget.epochs, plan.budget, expected_calls(job.estimated.bounds, plan)),
+            spent=client.ledger.snapshot,
+            in_flight=client.in_flight,
+            fresh=job.fresh,
+            verb="compile" if start is None else "tidy",
+            skill=plan.skill.artifact,
+            goal=plan.goal.name,
+            run=name,
+        )
+        with open_record(store, client, info.salt) as record, recording as observer:
+            client.servers.watch(observer)
             session = Session(plan, client, observer, stop, record)
             reserve = ClosingReserve(client.ledger, job.estimated.bounds)
             engine = session.engine(

@@ -11,6 +11,7 @@ for how sure a figure is, `remarks.py` what the items say against it.
 `log.py`, `show.py`, `why.py` and `example.py` are the views of the verbs of those names, in a terminal and as JSON.
 `selecting.py` finds the step or the example that a user names, `tracing.py` who wrote each line of a skill's file on
 disk, `removal.py` what is known of a skill without one of its rules. `words.py` and `terminal.py` are what views share.
+`candidates.py` has a candidate and its edits as values, for the page and for `skillc watch`.
 
 `report.py` renders the page of `skillc report`: `page.py` has its values, `chart.py` the geometry of the curve,
 `differences.py` what an edit changed, `packing.py` the rollouts that its script unpacks. `summary.py` is its markdown.

@@ -86,7 +86,7 @@ def chart_of(curve: Curve, metric: MetricPlan) -> CurveChart | None:
     known = [(i, point, point.incumbent) for i, point in enumerate(curve.points) if point.incumbent is not None]
     if not known:
         return None
-    low, high, step = _range([each for _, _, each in known] + held_out, curve.points, metric)
+    low, high, step = axis_range([each for _, _, each in known] + held_out, curve.points, metric)
 
     def y(value: Fraction | float) -> float:
         share = (min(max(float(value), low), high) - low) / (high - low)
@@ -101,7 +101,7 @@ def chart_of(curve: Curve, metric: MetricPlan) -> CurveChart | None:
     dots = [Dot(x(i), y(each.mean), point.changed) for i, point, each in known]
     shown = range(0, len(curve.points), max(1, ceil(len(curve.points) / _COLUMNS)))
     return CurveChart(
-        rows=tuple(Tick(y(value), score(Fraction(value), metric)) for value in _steps(low, high, step)),
+        rows=tuple(Tick(y(value), score(Fraction(value), metric)) for value in axis_steps(low, high, step)),
         columns=tuple(Tick(x(i), "start" if i == 0 else str(i)) for i in shown),
         line=_path(dots),
         points=tuple(dots),
@@ -118,7 +118,7 @@ def chart_of(curve: Curve, metric: MetricPlan) -> CurveChart | None:
         ),
         held_out=tuple(_held_out(curve, split, y)),
         split=split,
-        title=_title(known[0][2], known[-1][2], curve, metric),
+        title=curve_title(known[0][2], known[-1][2], curve, metric),
     )
 
 
@@ -137,7 +137,7 @@ def _path(dots: Sequence[Dot]) -> str:
     return "".join(parts)
 
 
-def _range(
+def axis_range(
     estimates: Sequence[Estimate], points: Sequence[CurvePoint], metric: MetricPlan
 ) -> tuple[float, float, float]:
     """Return the ends of the axis and the distance of its labels."""
@@ -153,12 +153,14 @@ def _range(
     return max(low, float(metric.low)), min(high, float(metric.high)), step
 
 
-def _steps(low: float, high: float, step: float) -> list[float]:
+def axis_steps(low: float, high: float, step: float) -> list[float]:
+    """Return the values of the labels of an axis."""
     first = ceil(low / step - 1e-9)
     return [round(i * step, 9) for i in range(first, floor(high / step + 1e-9) + 1)]
 
 
-def _title(first: Estimate, last: Estimate, curve: Curve, metric: MetricPlan) -> str:
+def curve_title(first: Estimate, last: Estimate, curve: Curve, metric: MetricPlan) -> str:
+    """Return the curve in words."""
     text = f"validation (selected on) from {score(first.mean, metric)} to {score(last.mean, metric)}"
     initial, best = curve.held_out
     if initial is None or best is None:

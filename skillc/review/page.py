@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from skillc import __version__
-from skillc.document.skill import Document, for_target, tokens
+from skillc.document.skill import tokens
 from skillc.errors import SkillcError
 from skillc.gates.units import dollars
 from skillc.items.gains import Gains
@@ -17,7 +17,7 @@ from skillc.items.report import shown_metrics
 from skillc.metrics.baselines import baseline_means
 from skillc.metrics.meter import Meter, python_names
 from skillc.plan.lock import ArmLock, Lock
-from skillc.plan.schema import MetricPlan
+from skillc.review.candidates import Style, decision_values
 from skillc.review.chart import CurveChart, chart_of
 from skillc.review.confidence import (
     ARM_WORDS,
@@ -28,21 +28,16 @@ from skillc.review.confidence import (
     score,
 )
 from skillc.review.curve import arm_estimate, curve_of
-from skillc.review.decisions import Decision, GateResult, ProposedEdit, Truth
-from skillc.review.differences import by_lines
 from skillc.review.origins import SkillLine, skill_lines
 from skillc.review.packing import Compared
 from skillc.review.remarks import remarks_on
 from skillc.review.run_view import RunView
-from skillc.review.saved import saved_by
+from skillc.review.saved import saved_words
 from skillc.review.stored import NO_SKILL
-from skillc.review.words import GATE_WORDS, NAMED, SHORT, bound_words, credit_words, draft_words, edit_notes, edit_words
+from skillc.review.words import NAMED, SHORT, credit_words
 from skillc.text import counted, listed
 
-Style: TypeAlias = Literal["good", "bad", "open", ""]
-
 _NANO = 10**9
-_BAR = 200
 # Rows of a grid; the most informative come first.
 _MOST_ROWS = 500
 _SECTIONS = (
@@ -55,9 +50,6 @@ _SECTIONS = (
     ("spent", "Spend"),
 )
 _VERDICTS: dict[str, Style] = {"improved": "good", "worse": "bad"}
-_RESULTS: dict[str, Style] = {"accepted": "good", "rejected": "bad"}
-_FATES: dict[str, Style] = {"accepted": "good", "rejected": "bad", "screened out": "bad", "refused": "bad"}
-_GATES: dict[Truth, Style] = {"true": "good", "false": "bad", "unknown": "open"}
 _MARKS = {"right": ("m r", "■"), "wrong": ("m w", "□"), "unmeasured": ("m u", "?"), "not run": ("m n", "·")}
 
 
@@ -83,9 +75,9 @@ def page_of(view: RunView, found: Compared) -> dict[str, Any]:
         "compared": bool(found.examples),
         "candidates_line": f"{counted(len(view.decisions), 'decision')}, {accepted} accepted. "
         "A bar has the candidate's mean on validation, as far as it was measured, and a mark at the incumbent's.",
-        "decisions": [_decision(view, each) for each in view.decisions],
+        "decisions": [decision_values(view, each) for each in view.decisions],
         "skill": list(_skill(view)),
-        "saved": list(_saved(view)),
+        "saved": list(saved_words(view)),
         "charged": _charged(lock),
         "made": f"Made by skillc {__version__} from lock, history and records, without a call of a model.",
         **_items(view, found),
@@ -231,85 +223,6 @@ def _row(row: GridRow, places: dict[str, int]) -> dict[str, Any]:
     }
 
 
-# ---- candidates -----------------------------------------------------------------------------------
-
-
-def _decision(view: RunView, decision: Decision) -> dict[str, Any]:
-    parent, child = view.skills.get(decision.incumbent), view.skills.get(decision.candidate)
-    whole = not decision.edits and parent is not None and child is not None and decision.candidate
-    return {
-        "place": decision.place,
-        "accepted": decision.accepted,
-        "style": _RESULTS.get(decision.result, "open"),
-        "result": decision.result,
-        "reason": decision.brief or decision.reason,
-        "bar": _bar(decision, view.plan.goal),
-        "facts": list(_decision_facts(decision, view.plan.goal)),
-        "gates": [_gate(view, each) for each in decision.gates],
-        "drafts": [draft_words(each) for each in decision.drafts],
-        "edits": [_edit(each, parent) for each in decision.edits],
-        "others": [_edit(each, parent) for each in decision.others],
-        "diff": by_lines(for_target(parent), for_target(child)) if whole and parent and child else (),
-        "shared": credit_words("changes on validation that belong to no single edit", decision.shared),
-    }
-
-
-def _decision_facts(decision: Decision, goal: MetricPlan) -> Iterable[tuple[str, str]]:
-    if decision.maker or decision.kind:
-        yield "made by", " ".join(dict.fromkeys(filter(None, (decision.kind, decision.maker))))
-    if decision.pool is not None:
-        yield "candidate of the step", f"{decision.pool[0]} of {decision.pool[1]}"
-    if decision.candidate:
-        yield "candidate", decision.candidate[:SHORT]
-        yield "tokens", f"{decision.tokens:,}"
-    yield "reason", decision.reason
-    if decision.incumbent_goal is not None:
-        yield "incumbent", bound_words(decision.incumbent_goal, goal)
-    if decision.reached is not None:
-        yield "candidate's mean", bound_words(decision.reached, goal)
-    if decision.of and decision.candidate:
-        yield "measured for the gates", f"{decision.evaluated} of {decision.of} validation examples"
-        yield "cured and broke", f"+{decision.gains} −{decision.losses}"
-
-
-def _bar(decision: Decision, goal: MetricPlan) -> dict[str, Any] | None:
-    """Return the candidate's bound on the range of the goal."""
-    reached, before = decision.reached, decision.incumbent_goal
-    if reached is None or goal.high <= goal.low:
-        return None
-
-    def at(value: Fraction) -> float:
-        return round(float((value - goal.low) / (goal.high - goal.low)) * _BAR, 1)
-
-    words = f"candidate {bound_words(reached, goal)}" + (f", incumbent {bound_words(before, goal)}" if before else "")
-    low, high = at(reached.low), at(reached.high)
-    left = max(0.0, min(low, _BAR - 3.0))
-    return {
-        "low": left,
-        "width": round(max(3.0, high - left), 1),
-        "incumbent": at(before.low) if before is not None else None,
-        "words": words,
-    }
-
-
-def _gate(view: RunView, gate: GateResult) -> dict[str, str]:
-    mark, word = GATE_WORDS.get(gate.truth, ("?", str(gate.truth)))
-    style = _GATES.get(gate.truth, "open")
-    text = next((each.text for each in view.plan.gates if each.name == gate.name), "")
-    return {"style": style, "mark": mark, "word": word, "name": gate.name, "text": text, "drawn": gate.drawn}
-
-
-def _edit(edit: ProposedEdit, parent: Document | None) -> dict[str, Any]:
-    head, parts = edit_words(edit, parent)
-    return {
-        "fate": edit.fate,
-        "style": _FATES.get(edit.fate, "open"),
-        "head": head,
-        "parts": parts,
-        "notes": edit_notes(edit),
-    }
-
-
 # ---- the skill ------------------------------------------------------------------------------------
 
 
@@ -380,20 +293,3 @@ def _charged(lock: Lock | None) -> str:
     charged = lock.charged
     tokens_ = f"{charged.prompt_tokens:,} prompt tokens, {charged.reply_tokens:,} reply tokens"
     return f"{counted(charged.calls, 'call')}, {tokens_}, {dollars(charged.cost)}"
-
-
-def _saved(view: RunView) -> Iterable[str]:
-    found = saved_by(view)
-    if found.decided_early:
-        yield (
-            f"{counted(found.decided_early, 'candidate')} decided before the whole of validation was measured: "
-            f"{found.early:,} of {found.whole:,} rollouts were not needed"
-        )
-    if found.steps:
-        calls = (
-            f", about {found.calls:,} calls at the rate of the steps that were run" if found.calls is not None else ""
-        )
-        why = f" ({view.lock.stopped})" if view.lock is not None else ""
-        yield f"{found.steps} of {found.planned} planned steps were not run{why}{calls}"
-    if not found.decided_early and not found.steps:
-        yield "nothing: every candidate was measured on all of validation, and every step was run"

@@ -27,6 +27,7 @@ from skillc.review.skills import rebuilt_skills
 from skillc.review.stored import Outcomes, Spent, StoredRun, outcomes_of, read_store
 from skillc.run.folder import HOME, RunFolder
 from skillc.run.history import decisions_until, read_history
+from skillc.run.recording import read_events, stage_seconds
 
 _SHORT = 8
 # Digits of a run's id in the name of its folder.
@@ -52,11 +53,13 @@ class RunView:
         lock: None for a run that has written none, or whose lock a later one has replaced.
         delivered: whether the skill is the one that agents load.
         decisions: in order.
+        lines: the same as they are in the history.
         initial, best: digests of the first and of the best skill.
         skills: those whose texts are known, by digest.
         examples: by id; empty if the data is not that of the run.
         outcomes: None if the run was not recorded on this machine.
         spent: by role and stage; None without a record.
+        seconds: wall time by stage; None if it was not recorded.
         items: cells by item and version; None without a record.
         missing: what a view lacks, a sentence each.
         earlier: decisions of the other runs in the history.
@@ -82,6 +85,8 @@ class RunView:
     earlier: tuple[Decision, ...] = field(default=(), repr=False)
     paths: ArtifactPaths | None = None
     steps: Mapping[int, tuple[Spent, ...]] | None = field(default=None, repr=False)
+    lines: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    seconds: Mapping[str, float] | None = None
 
     @property
     def name(self) -> str:
@@ -120,17 +125,21 @@ def read_run(path: Path, run: str | None = None, *, rollouts: bool = True) -> Ru
         rollouts: whether the view has outcomes; without them it takes little memory.
 
     Raises:
+        NeverCompiled: there is no run at all.
         SkillcError: the program has errors, there was no such run, or its files are damaged.
     """
     program, folder = program_and_skill(path, "skillc report PROGRAM")
     own = ArtifactPaths.of_folder(folder) if folder is not None else paths_of_program(program)
+    begun = unfinished_run(program, own) if run is not None else None
     locks = ((each, read_lock(each.lock)) for each in (own.candidate, own) if each.lock.is_file())
-    found = next(((each, lock) for each, lock in locks if run is None or lock.run.startswith(run)), None)
+    # A finished run that began anew has the lock of its earlier session.
+    ended = ((each, lock) for each, lock in locks if lock.run[:_FOLDER] != begun)
+    found = next(((each, lock) for each, lock in ended if run is None or lock.run.startswith(run)), None)
     if found is None:
         return _without_lock(program, (own, own.candidate), run, rollouts=rollouts)
     paths, lock = found
     planned = _planned(program, lock.program.options)
-    missing = list(_newer(program, paths.lock))
+    missing = list(_newer(program, own))
     stored = read_store(RunFolder(program.parent / HOME, lock.run).path, rollouts=rollouts)
     lines, known = _history((own, own.candidate), lock, stored, missing)
     same = plan_digest(planned.plan) == lock.program.plan
@@ -190,13 +199,23 @@ def _runs(program: Path) -> Iterator[tuple[Path, bool]]:
             yield info.parent, bool(described.get("finished"))
 
 
-def _newer(program: Path, lock: Path) -> Iterator[str]:
+def unfinished_run(program: Path, own: ArtifactPaths) -> str | None:
+    """Return the folder's name of a program's newest run if it has not ended and is newer than the last lock."""
+    lock = own.candidate.lock if own.candidate.lock.is_file() else own.lock
+    newest = next(_runs(program), None)
+    if newest is None or newest[1]:
+        return None
+    folder, _ = newest
+    later = not lock.is_file() or (folder / "run.json").stat().st_mtime > lock.stat().st_mtime
+    return folder.name if later else None
+
+
+def _newer(program: Path, own: ArtifactPaths) -> Iterator[str]:
     """Yield that a run which began after the lock was written has not ended."""
-    for folder, finished in _runs(program):
-        if not finished and (folder / "run.json").stat().st_mtime > lock.stat().st_mtime:
-            name = folder.name[:_SHORT]
-            yield f"run `{name}` began later and has not ended: `--run {name}` shows it"
-        return
+    begun = unfinished_run(program, own)
+    if begun is not None:
+        name = begun[:_SHORT]
+        yield f"run `{name}` began later and has not ended: `--run {name}` shows it"
 
 
 def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | None, *, rollouts: bool) -> RunView:
@@ -208,7 +227,8 @@ def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | 
     planned = plan_file(program, complete=False)
     every = _lines(places)
     start = wanted or ""
-    folder = next((each for each, _ in _runs(program) if each.name.startswith(start[:_FOLDER])), None)
+    of_run = ((each, ended) for each, ended in _runs(program) if each.name.startswith(start[:_FOLDER]))
+    folder, finished = next(of_run, (None, True))
     stored = read_store(folder, rollouts=rollouts) if folder is not None else None
     names = dict.fromkeys(str(line.get("run")) for line in every)
     known = (name for name in reversed(names) if name.startswith(folder.name if folder is not None else start))
@@ -218,7 +238,8 @@ def _without_lock(program: Path, places: Sequence[ArtifactPaths], wanted: str | 
             raise SkillcError(f"`{program}` has no run `{wanted}`", hint=f"`skillc history {program}` lists its runs")
         raise NeverCompiled(f"`{program}` was never compiled", hint=f"`skillc compile {program}` compiles it")
     lines: Sequence[Mapping[str, Any]] = [line for line in every if line.get("run") == run]
-    if stored is not None and len(stored.decisions) > len(lines):
+    if stored is not None and (len(stored.decisions) > len(lines) or not finished):
+        # A run that was begun anew has lines of its earlier sessions in the history.
         lines = stored.decisions
     return _view(
         planned=planned,
@@ -258,7 +279,8 @@ def _view(
     dataset = _dataset(planned, lock, missing)
     examples = placed_examples(dataset) if dataset is not None else {}
     outcomes = outcomes_of(stored, plan, skills, examples) if stored is not None else None
-    items = read_items(RunFolder(root / HOME, run).path)
+    folder = RunFolder(root / HOME, run).path
+    items = read_items(folder)
     if stored is not None and stored.steps is None:
         missing.append("an earlier skillc recorded this run, without what each step spent")
     if stored is None:
@@ -286,6 +308,8 @@ def _view(
         earlier=tuple(each for each in known if each.run and each.run != run),
         paths=paths,
         steps=stored.steps if stored is not None else None,
+        lines=tuple(line for line in lines if isinstance(line.get("decision"), int)),
+        seconds=stage_seconds(read_events(folder)) or None,
     )
 
 

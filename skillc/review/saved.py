@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from skillc.review.run_view import RunView
 from skillc.review.stored import AROUND
+from skillc.text import counted
 
 _PLACE = re.compile(r"step (\d+)/(\d+)")
 
@@ -52,3 +54,21 @@ def saved_by(view: RunView) -> Saved:
         planned=planned,
         calls=calls,
     )
+
+
+def saved_words(view: RunView) -> Iterator[str]:
+    """Yield what early decisions and an early end saved, a line each."""
+    found = saved_by(view)
+    if found.decided_early:
+        yield (
+            f"{counted(found.decided_early, 'candidate')} decided before the whole of validation was measured: "
+            f"{found.early:,} of {found.whole:,} rollouts were not needed"
+        )
+    if found.steps:
+        calls = (
+            f", about {found.calls:,} calls at the rate of the steps that were run" if found.calls is not None else ""
+        )
+        why = f" ({view.lock.stopped})" if view.lock is not None else ""
+        yield f"{found.steps} of {found.planned} planned steps were not run{why}{calls}"
+    if not found.decided_early and not found.steps:
+        yield "nothing: every candidate was measured on all of validation, and every step was run"

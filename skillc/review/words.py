@@ -19,7 +19,7 @@ NAMED = 10
 GATE_WORDS: Mapping[Truth, tuple[str, str]] = {
     "true": ("✓", "holds"),
     "false": ("✗", "fails"),
-    "unknown": ("?", "not decided"),
+    "unknown": ("?", "open"),
 }
 """Mark and word of each value of a gate."""
 

@@ -7,6 +7,7 @@ before its attempt is sent, and a decision with everything that it is based on. 
 answered from the record, so state is never saved, only recomputed; a decision that differs from the recorded one stops
 the run.
 
-`progress.py` keeps the status of a run and displays it live, as plain lines, or not at all; `json_lines.py` writes
-events; `time_left.py` estimates. All three read the observer's reports and the ledger's snapshot, and decide nothing.
+`progress.py` keeps the status of a run and prints it as plain lines or not at all; `json_lines.py` writes and reads
+events, `recording.py` keeps them in the run's folder for `skillc watch`; `time_left.py` estimates. All of them read the
+observer's reports and the ledger's snapshot, and decide nothing.
 """

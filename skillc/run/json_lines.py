@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
 from pydantic import JsonValue
 
-from skillc.run.progress import QUIET_FOR, Progress, RunFacts, Snapshot
+from skillc.gates.draw import ComparisonState, GateState, SideState
+from skillc.json_values import objects_in
+from skillc.optimize.host import CandidateProgress
+from skillc.run.progress import QUIET_FOR, InFlight, Progress, RunFacts, Snapshot, Status
 
 FORMAT_VERSION = 1
 _TENTHS = 10
@@ -21,6 +25,7 @@ class JsonLines(Progress):
     Args:
         write: receives each line without its line end.
         spent: reads the ledger's snapshot.
+        in_flight: reads the calls in flight by role; None leaves them out.
         clock: a monotonic clock in seconds.
     """
 
@@ -30,9 +35,10 @@ class JsonLines(Progress):
         facts: RunFacts,
         *,
         spent: Snapshot,
+        in_flight: InFlight | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(facts, spent=spent, clock=clock)
+        super().__init__(facts, spent=spent, in_flight=in_flight, clock=clock)
         self._write = write
         self._tenth = 0
         self._waited = 0.0
@@ -94,15 +100,72 @@ class JsonLines(Progress):
         if tenth <= self._tenth:
             return
         self._tenth = tenth
+        self.report_progress()
+
+    def report_progress(self) -> None:
+        """Write how far the stage is, what was spent, and what is in flight."""
         spent, left, status = self.spent(), self.seconds_left(), self.status
+        roles: dict[str, JsonValue] = {
+            role: {"calls": each.calls, "tokens": each.tokens, "cost_nano": each.cost}
+            for role, each in self.spent_by_role().items()
+        }
         self.event(
             "progress",
             stage=status.stage,
             done=status.done,
             total=status.total,
             charged={"calls": spent.calls, "tokens": spent.tokens, "cost_nano": spent.cost},
+            roles=roles,
+            in_flight=dict(self.in_flight()),
             seconds_left=None if left is None else round(left),
         )
+
+
+def status_after(status: Status, event: Mapping[str, Any]) -> Status:
+    """Return the status of a run after an event that was written; other events leave it as it is."""
+    match event["event"]:
+        case "start":
+            return Status()
+        case "step":
+            return status.at_step(str(event.get("place")), int(event.get("epoch") or 0), event.get("incumbent"))
+        case "candidates":
+            return status.with_candidates([list(map(str, each)) for each in event.get("edits") or ()])
+        case "evidence":
+            return status.with_evidence([_candidate(each) for each in objects_in(event.get("candidates"))])
+        case "stage":
+            return status.in_stage(str(event.get("stage")), int(event.get("total") or 0))
+        case "progress":
+            done = int(event.get("done") or 0) if event.get("stage") == status.stage else status.done
+            return replace(status, done=done)
+        case "waiting":
+            message = event.get("message")
+            return replace(status, waiting=None if message is None else str(message))
+        case "completed":
+            return status.completed(event.get("goal"))
+    return status
+
+
+def _candidate(value: Mapping[str, Any]) -> CandidateProgress:
+    gates = tuple(
+        GateState(str(gate.get("name")), str(gate.get("truth")), _comparisons(gate.get("comparisons")))
+        for gate in objects_in(value.get("gates"))
+    )
+    candidate, gains, losses, evaluated, of = (
+        int(value.get(name) or 0) for name in ("candidate", "gains", "losses", "evaluated", "of")
+    )
+    return CandidateProgress(candidate, gains, losses, evaluated, of, value.get("goal"), gates)
+
+
+def _comparisons(value: Any) -> tuple[ComparisonState, ...]:
+    rows: list[Mapping[str, Any]] = [*objects_in(value)]
+    return tuple(
+        ComparisonState(_side(row["left"]), str(row["operator"]), _side(row["right"]), str(row["truth"]))
+        for row in rows
+    )
+
+
+def _side(value: Mapping[str, Any]) -> SideState:
+    return SideState(str(value["text"]), value["low"], value["high"], str(value["shown"]))
 
 
 def _number(value: JsonValue) -> JsonValue:

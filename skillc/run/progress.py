@@ -1,4 +1,4 @@
-"""Progress of a run: a live area on a terminal, plain lines elsewhere, or nothing but errors."""
+"""Progress of a run: its last reports, as plain lines or not shown; `skillc/watch` draws them on a terminal."""
 
 from __future__ import annotations
 
@@ -7,35 +7,31 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from pydantic import JsonValue
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
+from rich.console import Console
 from rich.padding import Padding
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from skillc.diagnostics.render import printable
 from skillc.gates import units
 from skillc.language.loop import BudgetPlan
 from skillc.optimize.host import TESTS, CandidateProgress, Observer
-from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
+from skillc.run.time_left import FINAL, ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left, role_totals
 from skillc.text import counted
 
 if TYPE_CHECKING:
     from skillc.optimize.engine import Position
 
 Snapshot: TypeAlias = Callable[[], Mapping[str, JsonValue]]
+InFlight: TypeAlias = Callable[[], Mapping[str, int]]
 
 _STYLE = {"accept": "green", "reject": "red", "beaten": "dim", "undecided": "yellow", "rollback": "yellow"}
 # Stages that count calls of the optimizer, not rollouts.
 _CALLS = ("draft", "reflect", "aggregate", "edit budget", "rewrite", "tidy", "meta skill")
 # Minimum seconds between two lines on the progress of one stage.
 QUIET_FOR = 30.0
-_LIVE_LINES = 6
 _MINUTE = 60
 
 
@@ -55,7 +51,11 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The last reports of a run."""
+    """The last reports of a run.
+
+    Attributes:
+        seen: the last evidence on the candidates, `first_seen` the first.
+    """
 
     place: str = ""
     epoch: int = 0
@@ -66,6 +66,28 @@ class Status:
     incumbent: JsonValue = None
     edits: tuple[tuple[str, ...], ...] = ()
     seen: tuple[CandidateProgress, ...] = ()
+    first_seen: tuple[CandidateProgress, ...] = ()
+
+    def at_step(self, place: str, epoch: int, incumbent: JsonValue) -> Status:
+        """Return the status at a step; a new one drops the last candidates."""
+        fresh = replace(self, place=place, epoch=epoch, incumbent=incumbent)
+        return fresh if place == self.place else replace(fresh, edits=(), seen=(), first_seen=())
+
+    def with_candidates(self, edits: Sequence[Sequence[str]]) -> Status:
+        """Return the status with new candidates, each with its edits."""
+        return replace(self, edits=tuple(tuple(each) for each in edits), seen=(), first_seen=())
+
+    def with_evidence(self, seen: Sequence[CandidateProgress]) -> Status:
+        """Return the status with the evidence on its candidates."""
+        return replace(self, seen=tuple(seen), first_seen=self.first_seen or tuple(seen))
+
+    def in_stage(self, name: str, total: int) -> Status:
+        """Return the status at the start of a stage."""
+        return replace(self, place="" if name in FINAL else self.place, stage=name, done=0, total=total)
+
+    def completed(self, goal: JsonValue) -> Status:
+        """Return the status with the whole validation of a new incumbent."""
+        return replace(self, incumbent=goal, seen=(), first_seen=())
 
 
 class Progress(Observer):
@@ -73,12 +95,21 @@ class Progress(Observer):
 
     Args:
         spent: reads the ledger's snapshot.
+        in_flight: reads the calls in flight by role.
         clock: a monotonic clock in seconds; for display only.
     """
 
-    def __init__(self, facts: RunFacts, *, spent: Snapshot, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        facts: RunFacts,
+        *,
+        spent: Snapshot,
+        in_flight: InFlight | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.facts = facts
         self.status = Status()
+        self.in_flight: InFlight = in_flight or dict
         self._snapshot = spent
         self._spent = RunUsage()
         self._clock = clock
@@ -96,28 +127,25 @@ class Progress(Observer):
         """Keep the place and the incumbent's goal; drop the last candidates."""
         if place.kind == "step":
             self._time.step(place.step, self.spent())
-        fresh = replace(self.status, place=str(place), epoch=place.epoch, incumbent=incumbent)
-        if str(place) != self.status.place:
-            self.status = replace(fresh, edits=(), seen=())
+        before = self.status.place
+        self.status = self.status.at_step(str(place), place.epoch, incumbent)
+        if self.status.place != before:
             self.changed("step")
-        else:
-            self.status = fresh
 
     def candidates(self, edits: Sequence[Sequence[str]]) -> None:
         """Keep the candidates' edits."""
-        self.status = replace(self.status, edits=tuple(tuple(each) for each in edits), seen=())
+        self.status = self.status.with_candidates(edits)
         self.changed("candidates")
 
     def seen(self, candidates: Sequence[CandidateProgress]) -> None:
         """Keep the evidence on the candidates."""
-        self.status = replace(self.status, seen=tuple(candidates))
+        self.status = self.status.with_evidence(candidates)
         self.changed("seen")
 
     def stage(self, name: str, total: int) -> None:
         """Keep the stage's name and amount of work."""
         self._time.stage(name, self.spent())
-        place = "" if name in FINAL else self.status.place
-        self.status = replace(self.status, place=place, stage=name, done=0, total=total)
+        self.status = self.status.in_stage(name, total)
         self.changed("stage")
 
     def advance(self, count: int = 1) -> None:
@@ -135,7 +163,7 @@ class Progress(Observer):
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
         """Keep the new incumbent's goal."""
-        self.status = replace(self.status, incumbent=record["goal"], seen=())
+        self.status = self.status.completed(record["goal"])
 
     def changed(self, what: str) -> None:
         """Display the status; `what` is the method that changed it, or `still waiting`."""
@@ -148,15 +176,16 @@ class Progress(Observer):
             self._spent = RunUsage.read(self._snapshot())
         return self._spent
 
+    def spent_by_role(self) -> dict[str, RunUsage]:
+        """Read the charged usage of each role."""
+        with suppress(RuntimeError):
+            return role_totals(self._snapshot())
+        return {}
+
     def spent_parts(self) -> list[str]:
         """Return the spending against each cap: `1,204 of 3,000 calls`."""
         spent, caps = self.spent(), self.facts.budget
-        cost = "an unknown price" if spent.cost is None else f"${spent.cost / 1e9:,.2f}"
-        parts = [
-            f"{spent.calls:,}{_of(caps.calls, '{:,}'.format)} calls",
-            f"{units.tokens(spent.tokens)}{_of(caps.tokens, units.tokens)} tokens",
-            cost + _of(caps.cost, units.dollars),
-        ]
+        parts = usage_parts(spent, caps)
         elapsed = self._time.elapsed(spent)
         if elapsed is not None and elapsed >= _MINUTE:
             parts.append(f"{elapsed / 60:.0f}{_of(caps.time, lambda seconds: f'{float(seconds / 60):.3g}')} min")
@@ -181,9 +210,15 @@ class LineProgress(Progress):
     """Prints a line for each step, stage, decision and note, and from time to time in a long stage."""
 
     def __init__(
-        self, console: Console, facts: RunFacts, *, spent: Snapshot, clock: Callable[[], float] = time.monotonic
+        self,
+        console: Console,
+        facts: RunFacts,
+        *,
+        spent: Snapshot,
+        in_flight: InFlight | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(facts, spent=spent, clock=clock)
+        super().__init__(facts, spent=spent, in_flight=in_flight, clock=clock)
         self._console = console
         self._printed = clock()
         self._is_partial = False
@@ -219,7 +254,7 @@ class LineProgress(Progress):
             more = [counted(edits, "edit")] if edits else []
             self._line(status.stage, [_work(status.stage, status.total), *more])
         elif status.waiting and (what == "waiting" or (what == "still waiting" and self._quiet_for_long())):
-            self._line("waiting", [_one_line(status.waiting)])
+            self._line("waiting", [one_line(status.waiting)])
         elif what == "advance" and self._quiet_for_long():
             far = f"{status.done:,} of {_work(status.stage, status.total)}"
             self._line(status.stage, [far, *(evidence_text(each, status) for each in status.seen), *self._figures()])
@@ -241,66 +276,17 @@ class LineProgress(Progress):
         self.print(Text(f"  {where} {', '.join(parts)}", style="dim"))
 
 
-class LiveProgress(LineProgress):
-    """Keeps a live area of a few lines below the printed decisions and notes."""
-
-    @cached_property
-    def _live(self) -> Live:
-        return Live(get_renderable=self.area, console=self._console, refresh_per_second=4, transient=True)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._live.stop()
-
-    def changed(self, what: str) -> None:
-        """Leave it to the next refresh."""
-
-    def area(self) -> RenderableType:
-        """Render the live area, at most six lines."""
-        status, left = self.status, self.left()
-        lines: list[RenderableType] = [self._head()]
-        if status.incumbent is not None and not status.seen:
-            lines.append(_fact("score", f"incumbent {percent(status.incumbent).strip()}"))
-        for each in status.seen[: _LIVE_LINES - 4]:
-            lines.append(_fact("score", evidence_text(each, status)))
-        edits = [edit for each in status.edits for edit in each]
-        if edits:
-            lines.append(_fact("edits", f"{len(edits)}: " + "; ".join(_one_line(edit) for edit in edits)))
-        lines.append(_fact("spent", ", ".join(self.spent_parts())))
-        if left:
-            lines.append(_fact("left", left.removesuffix(" left")))
-        return Group(*lines[:_LIVE_LINES])
-
-    def _head(self) -> RenderableType:
-        status = self.status
-        where = f"{status.place}  {self.epoch_text()}  " if status.place else ""
-        head = Table.grid(padding=(0, 1), expand=True)
-        head.add_column(no_wrap=True, overflow="ellipsis")
-        if status.waiting or not status.total:
-            head.add_row(Text(where + _one_line(status.waiting or status.stage), style="bold"))
-            return head
-        head.add_column(ratio=1)
-        head.add_column(no_wrap=True, justify="right")
-        head.add_row(
-            Text(where + status.stage, style="bold"),
-            ProgressBar(total=status.total, completed=status.done),
-            f"{status.done:,}/{status.total:,}",
-        )
-        return head
-
-
-def display(console: Console, facts: RunFacts, *, quiet: bool, spent: Snapshot) -> Progress:
-    """Return the display for people: live on a terminal that can move its cursor, plain lines elsewhere."""
-    if quiet:
-        return Progress(facts, spent=spent)
-    live = console.is_terminal and not console.is_dumb_terminal
-    return (LiveProgress if live else LineProgress)(console, facts, spent=spent)
-
-
 # ---- texts ----------------------------------------------------------------------------------------
+
+
+def usage_parts(spent: RunUsage, caps: BudgetPlan) -> list[str]:
+    """Return calls, tokens and cost, each against its cap."""
+    cost = "an unknown price" if spent.cost is None else f"${spent.cost / 1e9:,.2f}"
+    return [
+        f"{spent.calls:,}{_of(caps.calls, '{:,}'.format)} calls",
+        f"{units.tokens(spent.tokens)}{_of(caps.tokens, units.tokens)} tokens",
+        cost + _of(caps.cost, units.dollars),
+    ]
 
 
 def _of(cap: int | Fraction | None, shown: Callable[..., str]) -> str:
@@ -310,10 +296,6 @@ def _of(cap: int | Fraction | None, shown: Callable[..., str]) -> str:
 def _work(stage: str, total: int) -> str:
     is_call = stage in _CALLS or (stage == "slow update" and total == 1)
     return counted(total, "call" if is_call else "rollout")
-
-
-def _fact(name: str, text: str) -> Text:
-    return Text(f"{name:<9} ", style="dim", no_wrap=True, overflow="ellipsis").append(text, style="not dim")
 
 
 def evidence_text(seen: CandidateProgress, status: Status) -> str:
@@ -331,7 +313,8 @@ def decision_line(record: Mapping[str, JsonValue]) -> Text:
     """Render a decision: place, result, the goal before and after, the evidence, the reason."""
     result = str(record["result"])
     pool = record.get("pool")
-    place = f"{record['place']} #{pool.get('candidate')}" if isinstance(pool, dict) else record["place"]
+    place = one_line(str(record["place"]))
+    place += f" #{pool.get('candidate')}" if isinstance(pool, dict) else ""
     line = Text(f"  {place:<14} ", no_wrap=True, overflow="ellipsis")
     line.append(f"{result:<10}", style=_STYLE.get(result, ""))
     goal = record.get("goal")
@@ -351,15 +334,15 @@ def _why(record: Mapping[str, JsonValue]) -> str:
     brief = f": {record['brief']}" if record.get("brief") else ""
     if record.get("blame"):
         if record["blame"] == TESTS:
-            return str(record["reason"])
-        return f"gate `{record['blame']}` failed{brief}"
+            return one_line(str(record["reason"]))
+        return one_line(f"gate `{record['blame']}` failed{brief}")
     if record["result"] in ("empty", "undecided", "beaten", "rollback"):
-        return f"{record.get('reason', '')}{brief}"
+        return one_line(f"{record.get('reason', '')}{brief}")
     return ""
 
 
-def _one_line(text: str) -> str:
-    """A text from a model or a file as one line that cannot move the cursor."""
+def one_line(text: str) -> str:
+    """Return a text from a model or a file as one line that cannot move the cursor."""
     return printable(" ".join(text.split()))
 
 

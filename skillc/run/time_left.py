@@ -13,7 +13,9 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
+from skillc.json_values import objects_in
 from skillc.language.loop import BudgetPlan
+from skillc.plan.schema import Plan
 
 # Minimum evidence for an estimate.
 LEAST_CALLS = 20
@@ -63,13 +65,29 @@ def book_total(snapshot: Mapping[str, JsonValue], book: str) -> Mapping[str, Jso
     return total if isinstance(total, dict) else {}
 
 
+def role_totals(snapshot: Mapping[str, JsonValue]) -> dict[str, RunUsage]:
+    """Return the charged usage of each role in a ledger's snapshot; `sent` is not known by role."""
+    book = snapshot.get("charged")
+    found: dict[str, RunUsage] = {}
+    for line in objects_in(book.get("lines")) if isinstance(book, dict) else ():
+        before = found.get(str(line["role"]), RunUsage())
+        cost = line.get("cost_nano")
+        known = isinstance(cost, int) and before.cost is not None
+        found[str(line["role"])] = RunUsage(
+            before.calls + _whole(line.get("calls")),
+            before.tokens + _whole(line.get("tokens")),
+            (before.cost or 0) + int(str(cost)) if known else None,
+        )
+    return found
+
+
 def _whole(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-def expected_calls(bounds: Bounds, *, own_method: bool) -> ExpectedCalls:
+def expected_calls(bounds: Bounds, plan: Plan) -> ExpectedCalls:
     """Return the calls of a compile as its plan estimates them."""
-    if not own_method:
+    if plan.optimize.method != "skillc":
         return ExpectedCalls(bounds.total.estimate.calls)
     steps = max(1, bounds.expected_steps)
     repeated = sum(stage.bound.estimate.calls for stage in bounds.stages if stage.each_step)

@@ -3,8 +3,9 @@ from textwrap import dedent
 
 import pytest
 
-from skillc.gates.draw import brief, draw
+from skillc.gates.draw import brief, draw, gate_state
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
+from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, MeanTerm, MetricTerm, Operation, StateTerm
 from skillc.outcomes import MICRO, Example, Scored
 
@@ -200,3 +201,28 @@ def test_a_gate_says_what_it_has_and_what_it_needs(term, evidence, said):
 def test_a_worst_group_is_named():
     term = Operation("<=", (call("regressed", MetricTerm("m"), by=FieldTerm("f")), number("1/10")))
     assert brief(term, evidence()) == "27.5 % in `hub`, needs at most 10 %"
+
+
+def test_the_state_of_a_gate_has_the_intervals_of_both_sides_and_narrows():
+    widths = []
+    for known in (0, 40, 80):
+        state = gate_state("better", Truth.UNKNOWN, BETTER, evidence(known))
+        (each,) = state.comparisons
+        assert (state.name, state.truth, each.operator) == ("better", "unknown", ">")
+        assert each.left.text == "candidate.m"
+        assert (each.right.low, each.right.high, each.right.shown) == (0.8, 0.8, "80 %")
+        widths.append(each.left.high - each.left.low)
+        assert ("of 80)" in each.left.shown) == (known < 80)
+        assert each.truth == ("false" if known == 80 else "unknown")
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] == 0
+
+
+def test_the_state_of_a_denied_comparison_shows_what_has_to_hold():
+    state = gate_state("not better", Truth.UNKNOWN, Operation("not", (BETTER,)), evidence())
+    (each,) = state.comparisons
+    assert (each.operator, each.truth) == ("<=", "true")
+    tokens = call("tokens", StateTerm("candidate"))
+    small = Operation("<=", (tokens, number(2000, "tokens")))
+    both = gate_state("both", Truth.FALSE, Operation("and", (Operation("not", (BETTER,)), small)), evidence())
+    assert [(each.left.shown, each.truth) for each in both.comparisons] == [("2,013 tokens", "false")]

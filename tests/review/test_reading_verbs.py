@@ -139,7 +139,7 @@ def test_show_has_edits_gates_credit_and_spend(finished, view):
     assert "target  gate" in text
     rejected = run("show", finished.program, "2", columns=60)
     assert "✗ better: fails" in rejected
-    assert "? compact: not decided  tokens(candidate) <= 60_000" in rejected
+    assert "? compact: open  tokens(candidate) <= 60_000" in rejected
     assert "35 % to 81.25 %" in rejected
     assert max(map(text_width, rejected.splitlines())) <= 60
     assert "rewrite" not in run("show", finished.program)

@@ -75,7 +75,7 @@ def test_the_page_has_every_part(page):
     assert "step 3/10" in page.texts["candidates"]
     assert "why: shorter" in page.texts["candidates"]
     assert "screen, alone on training examples: cured 1 of 1" in page.texts["candidates"]
-    assert "? not decided" in page.texts["candidates"]
+    assert "? open" in page.texts["candidates"]
     assert "35 % to 81.25 %" in page.texts["candidates"]
     assert "before, from step 1/10: Rule 1" in page.texts["skill"]
     assert "newly solved" in page.texts["items"]

@@ -9,8 +9,9 @@ from skillc.language.loop import BudgetPlan
 from skillc.optimize.engine import Position
 from skillc.optimize.host import CandidateProgress
 from skillc.run.json_lines import JsonLines
-from skillc.run.progress import LineProgress, LiveProgress, Progress, RunFacts, decision_line, display
+from skillc.run.progress import LineProgress, Progress, RunFacts, decision_line
 from skillc.run.time_left import ExpectedCalls, RunUsage, TimeLeft, describe_seconds_left
+from skillc.watch.compact import LiveProgress, display
 
 DECIDED = {
     "place": "step 3/24",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from skillc.document.change import base_of_change, change
 from skillc.document.skill import Document, digest
-from skillc.gates.draw import brief, draw
+from skillc.gates.draw import brief, draw, gate_state
 from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence
 from skillc.gates.intervals import Interval, Truth
@@ -110,8 +110,14 @@ class _Racer:
         own, old = split.column("candidate", self._goal), split.column("incumbent", self._goal)
         known = (own.low == own.high) & (old.low == old.high)
         gains, losses = int((known & (own.low > old.low)).sum()), int((known & (own.low < old.low)).sum())
+        self.truth()
+        unknown = Truth.UNKNOWN
+        gates = [
+            gate_state(gate.name, self._definite.get(gate.name, unknown), gate.term, self.evidence)
+            for gate in self._gates
+        ]
         return CandidateProgress(
-            self.rank + 1, gains, losses, int(known.sum()), len(split.examples), mean_json(self.goal())
+            self.rank + 1, gains, losses, int(known.sum()), len(split.examples), mean_json(self.goal()), tuple(gates)
         )
 
     @property
