@@ -11,9 +11,35 @@ from skillc.cli.arguments import ProgramPath, RunOptions, progress_options, sett
 from skillc.cli.output import print_result
 
 
+class Names(click.ParamType[tuple[str, ...]]):
+    """Some of several names, with commas between them."""
+
+    name = "names"
+
+    def __init__(self, *choices: str) -> None:
+        self._choices = choices
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        """Return the names, each once."""
+        if isinstance(value, tuple):
+            return value
+        names = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+        unknown = next((name for name in names if name not in self._choices), None)
+        if unknown is not None or not names:
+            self.fail(f"`{unknown or value}` is none of {', '.join(self._choices)}", param, ctx)
+        return names
+
+
 @click.command("eval", epilog="Example: skillc eval tickets.skill --skill other/SKILL.md --split test")
 @click.argument("program", type=ProgramPath())
 @click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
+@click.option(
+    "--arms",
+    type=Names("none", "initial", "one_shot", "compiled"),
+    default="none,initial,compiled",
+    show_default=True,
+    help="The skills of the program to score; one_shot is written by the optimizer model, once.",
+)
 @click.option(
     "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
 )
@@ -29,7 +55,22 @@ from skillc.cli.output import print_result
     metavar="MODEL",
     help="A model to use as the target: a role of the program, provider/name, or role=provider/name. Repeatable.",
 )
-@split_option("validation", "train", "test", help="The examples; the lock counts each look at test.")
+@click.option(
+    "--rollout",
+    "rollouts",
+    multiple=True,
+    metavar="KIND",
+    help="Measure with this kind of rollout too: react, or 'react { turns = 5 }'. Repeatable.",
+)
+@click.option(
+    "--on",
+    "programs",
+    multiple=True,
+    type=ProgramPath(),
+    metavar="PROGRAM",
+    help="Measure on the data of this related program too. Repeatable.",
+)
+@split_option("validation", "train", "test", "all", help="The examples; the lock counts each look at test.")
 @click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
 @click.option("--by", metavar="FIELD", help="Show the scores for each value of a field of the data too.")
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a row for each rollout into this file.")
@@ -44,9 +85,12 @@ from skillc.cli.output import print_result
 def eval(  # noqa: A001 - the verb's name
     program: Path,
     skills: tuple[Path, ...],
+    arms: tuple[str, ...],
     without: tuple[str, ...],
     against: str | None,
     models: tuple[str, ...],
+    rollouts: tuple[str, ...],
+    programs: tuple[Path, ...],
     split: str,
     samples: int | None,
     by: str | None,
@@ -58,25 +102,38 @@ def eval(  # noqa: A001 - the verb's name
 
     Each skill is compared with the one that --against names: paired by example, with an interval, a p-value, and the
     examples that it wins, loses and ties. Latency and cost are those of one rollout and of one right answer. With
-    several --model all skills are scored under each of them. Replies of a compile or an earlier eval come from the
-    cache.
+    several --model, with --rollout and with --on all skills are scored there too, and a table shows which share of the
+    compiled skill's gain survives. `--split all` scores every split apart. Replies of a compile or an earlier eval come
+    from the cache.
 
     Exit status: 0 done, 2 an error, 3 stopped by the budget or because a model stayed out of reach, 130 interrupted
     (run the same command to resume).
     """
     from skillc.cli.running import exit_status_measured, plan_measured, run_measured
-    from skillc.evaluate.as_json import eval_json
     from skillc.evaluate.files import write_files
-    from skillc.evaluate.job import EvalOptions, prepare_eval
-    from skillc.evaluate.report import eval_table, preview_lines
-    from skillc.evaluate.run import evaluate
+    from skillc.evaluate.job import EvalOptions
+    from skillc.evaluate.several import evaluate_run, prepare_run
+    from skillc.evaluate.several_report import run_json, run_preview_lines, run_table
 
     options = RunOptions(**values)
     planned = plan_measured(program, options)
-    asked = EvalOptions(split, models, skills, without, samples, options.offline, against, by)  # type: ignore[arg-type]  # click has checked it
-    job = prepare_eval(planned, asked)
-    found = run_measured("eval", job, preview_lines(job), options, evaluate)
-    for note in write_files([found], csv_file, junit_file):
+    asked = EvalOptions(
+        split=split,  # type: ignore[arg-type]  # click has checked it
+        models=models,
+        skills=skills,
+        without=without,
+        samples=samples,
+        offline=options.offline,
+        against=against,
+        by=by,
+        arms=arms,
+        rollouts=rollouts,
+        programs=programs,
+        settings=options.settings,
+    )
+    run = prepare_run(planned, asked)
+    found = run_measured("eval", run, run_preview_lines(run), options, evaluate_run)
+    for note in write_files(found.each, csv_file, junit_file):
         click.echo(note, err=True)
-    print_result(lambda: eval_json(found), lambda: eval_table(found), options, soft_wrap=False)
+    print_result(lambda: run_json(found), lambda: run_table(found), options, soft_wrap=False)
     return exit_status_measured(found)

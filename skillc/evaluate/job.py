@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
+from skillc.document.skill import Document
 from skillc.errors import SkillcError
-from skillc.evaluate.by_field import check_field
+from skillc.evaluate.by_field import check_field, fields_of_data
 from skillc.evaluate.measuring import (
     MeasuringJob,
     as_target,
@@ -22,7 +24,9 @@ from skillc.evaluate.measuring import (
     examples_of,
     plan_with,
 )
-from skillc.evaluate.skills import SkillArms, arms_of, check_test, own_paths
+from skillc.evaluate.one_shot import OPTIMIZER, check_one_shot, one_shot_bound
+from skillc.evaluate.places import Place, PlaceKind, places_of, shared_examples
+from skillc.evaluate.skills import ONE_SHOT, SkillArms, arms_of, check_test, own_paths
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
 from skillc.models.endpoint import Endpoint
@@ -30,6 +34,7 @@ from skillc.plan.digest import run_id
 from skillc.plan.lock import LookLock
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.run.session import parts_of_run
+from skillc.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +42,20 @@ class EvalOptions:
     """The user's options.
 
     Attributes:
+        split: `all` for every split apart.
         models: `role`, `provider/name` or `role=provider/name`; empty for the program's target.
         skills: files, in addition to the program's skills.
         without: names of the program's skills to leave out.
         samples: rollouts per example; None for the program's.
         against: the reference: `none`, `initial`, `compiled` or a file; None for the initial skill.
         by: a field of the data; scores are shown for each of its values too.
+        arms: names of the program's skills to score; empty for `none`, `initial` and `compiled`.
+        rollouts: further kinds of rollouts, as a program writes them.
+        programs: related programs, on whose data the skills are measured too.
+        settings: `--set` of the call, for `rollouts`.
     """
 
-    split: Side = "validation"
+    split: Side | Literal["all"] = "validation"
     models: tuple[str, ...] = ()
     skills: tuple[Path, ...] = ()
     without: tuple[str, ...] = ()
@@ -53,6 +63,15 @@ class EvalOptions:
     offline: bool = False
     against: str | None = None
     by: str | None = None
+    arms: tuple[str, ...] = ()
+    rollouts: tuple[str, ...] = ()
+    programs: tuple[Path, ...] = ()
+    settings: tuple[str, ...] = ()
+
+    @property
+    def one_shot(self) -> bool:
+        """Whether a one-shot skill is written first."""
+        return ONE_SHOT in self.arms and ONE_SHOT not in self.without
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,55 +79,116 @@ class EvalJob(MeasuringJob):
     """A resolved evaluation, with nothing sent.
 
     Attributes:
-        paths: of the compiled skill and its lock.
-        looks: at the test split by role and arm, one per tested pair; empty on another split.
+        paths: of the compiled skill whose lock counts the looks at this test split.
+        one_shot: whether a one-shot skill is still to be written, which joins the arms then.
         by: a field of the data; None for no parts.
-        where: what is measured, where a run has several jobs; empty for the program as it is.
+        place: the kind of place; `own` for the program as it is.
+        where: the label of the place, if there are several; empty otherwise.
+        apart: what the stages of the ledger have behind the names of the arms, so that several jobs can be told apart.
     """
 
     paths: ArtifactPaths
     models: tuple[ModelPlan, ...]
     arms: SkillArms
-    looks: Mapping[tuple[str, str], LookLock]
+    one_shot: bool = False
     by: str | None = None
+    place: PlaceKind = "own"
     where: str = ""
+    apart: str = ""
+
+    @property
+    def looks(self) -> dict[tuple[str, str], LookLock]:
+        """The looks at the test split by role and arm, one per tested pair; empty on another split."""
+        if self.split != "test":
+            return {}
+        sampled = self.program.model_copy(update={"optimize": self.plan.optimize})
+        return _looks(sampled, self.root, self.dataset, self.models, self.arms)
+
+    @property
+    def arm_count(self) -> int:
+        """The number of arms, with one that is still to be written."""
+        return len(self.arms.each) + self.one_shot
+
+    def with_one_shot(self, skill: Document | None) -> EvalJob:
+        """Return the job with the written skill among its arms, before the compiled one; without it for None."""
+        if not self.one_shot:
+            return self
+        return replace(self, one_shot=False, arms=self.arms if skill is None else self.arms.with_one_shot(skill))
 
 
 def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
-    """Resolve models, skills and data, and bound the cost.
+    """Resolve models, skills and data of one evaluation, and bound the cost.
 
     Raises:
         SkillcError: an option, file or model cannot be used, or the caps cannot pay for the evaluation.
     """
-    program, root = planned.plan, planned.root
+    assert options.split != "all"
+    (own, *_) = places_of(planned, (), ())
+    job = resolve_job(planned, options, own, options.split)
+    check_caps(job.plan, job.bound)
+    return job
+
+
+def resolve_job(planned: Planned, options: EvalOptions, place: Place, split: Side, *, first: bool = True) -> EvalJob:
+    """Resolve models, skills and data of one evaluation in one place, without a check of the caps.
+
+    `first` is whether the one-shot skill is written for this one.
+
+    Raises:
+        SkillcError: an option, file or model cannot be used.
+    """
+    program, there, root = planned.plan, place.planned.plan, place.planned.root
     models = chosen_models(program, options.models, offline=options.offline)
-    check_places(program, models, root)
-    if options.by is not None:
-        check_field(program, options.by)
-    plan = plan_with(program, models, samples=options.samples)
-    paths = own_paths(planned)
-    arms = arms_of(plan, paths, options.skills, options.without, options.against, root)
+    check_places(program, models, planned.root)
+    if options.by is not None and place.kind != "data":
+        check_field(there, options.by)
+    plan = plan_with(there, models, samples=options.samples)
+    if options.one_shot and first:
+        check_one_shot(program, planned.root)
+        plan = _with_optimizer(plan, program)
+    arms = arms_of(
+        program, own_paths(planned), options.skills, options.without, options.against, planned.root,
+        names=options.arms, reader=there,
+    )  # fmt: skip
     dataset = load_data(plan, root)
-    examples = examples_of(dataset, options.split)
-    if options.split == "test":
-        check_test(arms, dataset, paths)
-    bound = bound_of(plan, models, arms.each, len(examples) * plan.optimize.samples, dataset, root)
-    check_caps(plan, bound)
-    sampled = program.model_copy(update={"optimize": plan.optimize})
+    examples = examples_of(dataset, split)
+    shared = shared_examples(planned, examples) if place.kind == "data" else 0
+    if split == "test":
+        check_test(arms, dataset, place.paths, elsewhere=place.kind == "data")
+    if split == "test" and shared:
+        raise SkillcError(
+            f"{counted(shared, 'test example')} of `{place.planned.path}` have inputs that the skill was made with",
+            hint="remove them from one of the two programs, or measure on another split",
+        )
+    count = len(examples) * plan.optimize.samples
+    bound = bound_of(plan, models, arms.each, count, dataset, root)
+    if options.one_shot:
+        bound += one_shot_bound(_with_optimizer(plan, program), models, count, dataset, root, written=first)
+    notes = [*dataset.warnings]
+    if place.kind == "own":
+        notes = [*arms.notes, *notes, *_notes(options, models)]
+    if shared:
+        notes.append(f"{counted(shared, 'example')} of `{place.planned.path}` have inputs that the skill was made with")
     return EvalJob(
-        planned=planned,
+        planned=place.planned,
         plan=plan,
-        split=options.split,
+        split=split,
         dataset=dataset,
         examples=examples,
         bound=bound,
-        notes=(*arms.notes, *dataset.warnings, *_notes(options, models)),
-        paths=paths,
+        notes=tuple(notes),
+        paths=place.paths,
         models=models,
         arms=arms,
-        looks=_looks(sampled, root, dataset, models, arms) if options.split == "test" else {},
-        by=options.by,
+        one_shot=options.one_shot,
+        by=options.by if options.by in fields_of_data(there) else None,
+        place=place.kind,
+        where=place.label,
     )
+
+
+def _with_optimizer(plan: Plan, program: Plan) -> Plan:
+    return plan.model_copy(update={"models": {**plan.models, OPTIMIZER: program.models[OPTIMIZER]}})
 
 
 def _notes(options: EvalOptions, models: Sequence[ModelPlan]) -> list[str]:
@@ -144,10 +224,10 @@ def _looks(
 
 def compile_run(plan: Plan, root: Path, dataset: Dataset) -> str:
     """Return the id of the run that compiles this plan: a pair that it tested is the same look."""
-    return run_id(parts_of_run(plan, root, dataset, _own_endpoints(plan, root)))
+    return run_id(parts_of_run(plan, root, dataset, own_endpoints(plan, root)))
 
 
-def _own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
+def own_endpoints(plan: Plan, root: Path) -> dict[str, Endpoint]:
     """Return the endpoints of models that are Python functions; other models may lack their key."""
     found = {}
     for role, model in plan.models.items():

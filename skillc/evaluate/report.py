@@ -26,7 +26,9 @@ from skillc.evaluate.skills import unknown_looks
 from skillc.gates.units import dollars, format_quantity
 from skillc.outcomes import ArmScore
 from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points
+from skillc.plan.lock import read_lock
 from skillc.plan.schema import MetricPlan
+from skillc.review.confidence import SPLIT_WORDS
 from skillc.text import counted, cut
 
 _MOST_PARTS = 20
@@ -43,23 +45,37 @@ def preview_lines(job: EvalJob) -> list[str]:
     samples = job.plan.optimize.samples
     parts = [
         counted(len(job.examples), f"{job.split} example"),
-        counted(len(job.arms.each), "arm"),
+        counted(job.arm_count, "arm"),
         counted(len(job.models), "model"),
         *([counted(samples, "sample")] if samples > 1 else []),
     ]
-    lines = [bound_line(parts, job)]
-    if job.looks:
-        known = job.arms.lock.looks if job.arms.lock else ()
-        new = unknown_looks(known, list(job.looks.values()))
-        lines.append(
-            f"this takes {counted(len(job.looks), 'look')} at the test split, {new} of them new; "
-            f"the lock has {len(known)}, and each look raises the evidence that the next one needs"
-        )
-    return lines
+    written = ", and one skill to write" if job.one_shot else ""
+    return [bound_line(parts, job, written), *look_lines(job)]
+
+
+def look_lines(job: EvalJob) -> list[str]:
+    """Return a line about the looks at the test split that the job takes; none on another split."""
+    looks = job.looks
+    if not looks and not (job.one_shot and job.split == "test"):
+        return []
+    lock = read_lock(job.paths.lock)
+    pending = len(job.models) if job.one_shot and job.arms.reference is not None else 0
+    new = unknown_looks(lock.looks, list(looks.values())) + pending
+    whose = f" of `{job.planned.path}`" if job.place == "data" else ""
+    return [
+        f"this takes {counted(len(looks) + pending, 'look')} at the test split{whose}, {new} of them new; "
+        f"the lock has {len(lock.looks)}, and each look raises the evidence that the next one needs"
+    ]
 
 
 def eval_table(found: Evaluation) -> RenderableType:
     """Return the report of an evaluation for a terminal of 80 columns."""
+    facts = ending_lines(found, judge_lines(found.job.plan, found.spent))
+    return Group(*evaluation_parts(found), Text("\n".join(facts)))
+
+
+def evaluation_parts(found: Evaluation) -> list[RenderableType]:
+    """Return the tables of an evaluation and the lines below them, without what it spent."""
     job = found.job
     parts: list[RenderableType] = [Text()]
     if found.models:
@@ -75,8 +91,7 @@ def eval_table(found: Evaluation) -> RenderableType:
         parts.append(
             line.append(f": {why_stopped(found)} before every example was tried: no scores, and no look is counted")
         )
-    facts = ending_lines(found, judge_lines(job.plan, found.spent))
-    return Group(*parts, Text("\n".join(facts)))
+    return parts
 
 
 def _head(found: Evaluation) -> Text:
@@ -85,7 +100,9 @@ def _head(found: Evaluation) -> Text:
     of = f" in {counted(groups, 'group')}" if job.plan.data.group else ""
     samples = job.plan.optimize.samples
     each = f", {samples} samples each" if samples > 1 else ""
-    text = Text(f"{job.split}: {counted(len(job.examples), 'example')}{of}{each}", style="bold")
+    where = f"{printable(job.where)}, " if job.where else ""
+    words = SPLIT_WORDS[job.split] if job.apart and job.place != "data" else job.split
+    text = Text(f"{where}{words}: {counted(len(job.examples), 'example')}{of}{each}", style="bold")
     if len(found.models) == 1:
         text.append(f", {found.models[0].label}")
     return text
@@ -230,6 +247,8 @@ def _below(found: Evaluation) -> Text:
 def _claims(found: Evaluation) -> list[Text]:
     """Return a verdict for each pair on test; elsewhere why there is none."""
     split, compiled = found.job.split, found.job.arms.compiled is not None
+    if split != "test" and found.job.place == "data":
+        return []
     if split == "validation" and compiled:
         return [
             Text(

@@ -61,15 +61,18 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
     table: dict[str, Columns] = {}
     for model in job.models:
         rollouts = session.rollouts(meter, model.role)
-        table[model.role] = {arm.name: ComparisonArm(rollouts, arm.skill, arm.name) for arm in job.arms.each}
+        table[model.role] = {
+            arm.name: ComparisonArm(rollouts, arm.skill, arm.name + job.apart) for arm in job.arms.each
+        }
     columns = [each for row in table.values() for each in row.values()]
     stopped = asyncio.run(_measure(job, columns, session))
     not_tried = failures_of(columns, job.examples, range(job.plan.optimize.samples))[1]
     whole = not not_tried or job.split != "test"
+    compared = job.split != "train" and job.place != "rollout"
     return Evaluation(
         job=job,
         models=_model_scores(job, table, client) if whole else (),
-        baselines=baseline_means(job.plan, job.dataset, job.examples, meter) if job.split != "train" else {},
+        baselines=baseline_means(job.plan, job.dataset, job.examples, meter) if compared else {},
         made_with=_made_with(job),
         rows=rows_of(job, table, client) if whole else (),
         **ending(client, stopped),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
@@ -21,9 +21,11 @@ from skillc.plan.lock import Lock, LookLock, add_look, has_digest, read_lock, wr
 from skillc.plan.schema import Plan
 from skillc.syntax.files import read_source
 
-NONE, INITIAL, COMPILED = "none", "initial", "compiled"
-ARMS = (NONE, INITIAL, COMPILED)
-_LABELS = {NONE: "no skill", INITIAL: "initial skill", COMPILED: "compiled skill"}
+NONE, INITIAL, ONE_SHOT, COMPILED = "none", "initial", "one_shot", "compiled"
+ARMS = (NONE, INITIAL, ONE_SHOT, COMPILED)
+"""The program's skills, in the order of a table; the one-shot skill only if it is asked for."""
+DEFAULT_ARMS = (NONE, INITIAL, COMPILED)
+_LABELS = {NONE: "no skill", INITIAL: "initial skill", ONE_SHOT: "one-shot skill", COMPILED: "compiled skill"}
 # Digest of no skill in the lock.
 _NO_SKILL = hashlib.sha256(b"").hexdigest()
 
@@ -33,7 +35,7 @@ class SkillArm:
     """One of the compared skills.
 
     Attributes:
-        name: `none`, `initial`, `compiled`, or the file as the user named it.
+        name: `none`, `initial`, `one_shot`, `compiled`, or the file as the user named it.
         skill: None for no skill.
     """
 
@@ -71,6 +73,12 @@ class SkillArms:
         """The compiled skill, if it is among them."""
         return self.named(COMPILED)
 
+    def with_one_shot(self, skill: Document) -> SkillArms:
+        """Return the skills with the one-shot skill, before the compiled one and those of files."""
+        before = [arm for arm in self.each if arm.name in (NONE, INITIAL)]
+        after = [arm for arm in self.each if arm.name not in (NONE, INITIAL)]
+        return replace(self, each=(*before, SkillArm(ONE_SHOT, skill), *after))
+
     def named(self, name: str) -> SkillArm | None:
         """Return the arm with a name, or None."""
         return next((arm for arm in self.each if arm.name == name), None)
@@ -106,6 +114,9 @@ def arms_of(
     without: Collection[str],
     against: str | None = None,
     root: Path = Path(),
+    *,
+    names: Collection[str] = (),
+    reader: Plan | None = None,
 ) -> SkillArms:
     """Collect the skills to compare.
 
@@ -117,20 +128,24 @@ def arms_of(
         against: the reference: `none`, `initial`, `compiled` or a file, which is scored too; None for the initial
             skill or, if that is left out, the first one.
         root: the program's folder.
+        names: the arms of the program; empty for `DEFAULT_ARMS`. The one-shot skill joins when it is written.
+        reader: the program whose rollouts read the skills; None for this one.
 
     Raises:
         SkillcError: a file is no skill, the lock is damaged, or nothing is left.
     """
     initial, notes = initial_skill(plan, root), list[str]()
+    reader = reader or plan
+    wanted = [name for name in ARMS if name in (names or DEFAULT_ARMS) and name not in without]
     lock = read_lock(paths.lock) if paths.lock.exists() else None
-    found = [SkillArm(NONE, None), SkillArm(INITIAL, initial)]
-    if COMPILED not in without:
-        compiled = _compiled(plan, paths, lock, initial, notes)
+    found = [SkillArm(NONE, None)] if NONE in wanted else []
+    found += [SkillArm(INITIAL, initial)] if INITIAL in wanted else []
+    if COMPILED in wanted:
+        compiled = _compiled(reader, paths, lock, initial, notes)
         found += [compiled] if compiled is not None else []
-    found = [arm for arm in found if arm.name not in without]
     more = [Path(against)] if against is not None and against not in ARMS else []
-    found += [_from_file(plan, file) for file in dict.fromkeys([*files, *more])]
-    if not found:
+    found += [_from_file(reader, file) for file in dict.fromkeys([*files, *more])]
+    if not found and ONE_SHOT not in wanted:
         raise SkillcError(
             "no skill is left to evaluate", hint="remove a `--without`, or add a skill with `--skill FILE`"
         )
@@ -144,6 +159,8 @@ def _reference(arms: Sequence[SkillArm], against: str | None, notes: Sequence[st
         return next((arm for arm in skills if arm.name == INITIAL), skills[0] if skills else None)
     name = against if against in ARMS else _file_name(Path(against))
     found = next((arm for arm in arms if arm.name == name), None)
+    if against == ONE_SHOT:
+        raise SkillcError("`--against one_shot`: the other skills cannot be compared with the one-shot skill")
     if found is None:
         missing = against == COMPILED and notes
         hint = "compile the program first" if missing else f"remove `--without {against}`"
@@ -196,22 +213,25 @@ def _read(plan: Plan, path: Path) -> Document:
     return skill
 
 
-def check_test(arms: SkillArms, dataset: Dataset, paths: ArtifactPaths) -> None:
+def check_test(arms: SkillArms, dataset: Dataset, paths: ArtifactPaths, *, elsewhere: bool = False) -> None:
     """Refuse the test split if there is no lock to count looks, or if a skill was trained on it.
+
+    `elsewhere` is whether the examples are those of another program than the compiled skill's: ids that both use are no
+    sign of the same example.
 
     Raises:
         SkillcError: the test split is missing, uncounted, or was trained on.
     """
     if not dataset.test:
         raise SkillcError("the program has no test split", hint="give it one: `split = 2 : 1 : 2`")
-    if arms.lock is None:
+    if not paths.lock.exists():
         raise SkillcError(
             f"cannot count looks at the test split: `{paths.lock}` is missing",
             hint="compile the program first, or remove `--split test`",
         )
     for arm in arms.each:
         beside = ArtifactPaths.of_skill_file(arm.file) if arm.file is not None else None
-        if beside is not None and beside.lock.exists():
+        if beside is not None and beside.lock.exists() and not (elsewhere and arm.name == COMPILED):
             check_unused(read_lock(beside.lock).data.used, dataset.test, skill=str(arm.file))
 
 

@@ -88,6 +88,7 @@ class Client:
             working folder.
         preflight: whether to try every model and start every server before the first call is sent.
         secrets: to redact besides those that the plan declares.
+        ledger: of another client, whose caps hold for both together; by default one with the plan's caps.
 
     Attributes:
         hide: redacts the secrets of the run in a text.
@@ -110,6 +111,7 @@ class Client:
         root: Path | None = None,
         preflight: bool = False,
         secrets: Iterable[Secret] = (),
+        ledger: Ledger | None = None,
     ) -> None:
         self.roles = resolve_roles(plan, offline=offline, root=root, transport=transport, secrets=secrets)
         roles = self.roles.values()
@@ -125,7 +127,7 @@ class Client:
                 name: replace(role, send=self.servers.transport(role.send)) if role.endpoint.launch else role
                 for name, role in self.roles.items()
             }
-        self.ledger = Ledger(plan.budget)
+        self.ledger = ledger or Ledger(plan.budget)
         self._cache = ReplyCache(cache_folder)
         self._claims = Claims(cache_folder)
         self._salt = ""
