@@ -1,4 +1,4 @@
-"""The verbs that measure skills side by side and write none: `eval`."""
+"""The verbs that measure skills side by side and write none: `eval` and `compare`."""
 
 from __future__ import annotations
 
@@ -136,4 +136,64 @@ def eval(  # noqa: A001 - the verb's name
     for note in write_files(found.each, csv_file, junit_file):
         click.echo(note, err=True)
     print_result(lambda: run_json(found), lambda: run_table(found), options, soft_wrap=False)
+    return exit_status_measured(found)
+
+
+@click.command(epilog="Example: skillc compare tickets.skill other/skills/route-tickets --split test")
+@click.argument("one", metavar="A", type=ProgramPath())
+@click.argument("other", metavar="B", type=ProgramPath())
+@click.option("--program", type=ProgramPath(), help="The program with the examples, where no lock names one.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    help="The model to use as the target: a role of the program, provider/name, or role=provider/name.",
+)
+@split_option("test", "validation", "train", help="The examples; the locks count each look at test.")
+@click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
+@click.option("--by", metavar="FIELD", help="Show the scores for each value of a field of the data too.")
+@click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a row for each rollout into this file.")
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(path_type=Path),
+    help="Write JUnit XML into this file, a test case for each example.",
+)
+@setting_options
+@progress_options
+def compare(
+    one: Path,
+    other: Path,
+    program: Path | None,
+    model: str | None,
+    split: str,
+    samples: int | None,
+    by: str | None,
+    csv_file: Path | None,
+    junit_file: Path | None,
+    **values: Any,
+) -> int:
+    """Compare two skills, B against A: a program (its compiled skill), a lock, or a SKILL.md.
+
+    Both are scored on the same examples, paired, with the verdict of a compile. Skills of different tasks are refused.
+    If both compiles have recorded all outcomes on these examples, these are compared and no model is called.
+
+    Exit status: 0 done, 2 an error, 3 stopped by the budget or because a model stayed out of reach, 130 interrupted
+    (run the same command to resume).
+    """
+    from skillc.cli.running import exit_status_measured, plan_measured, run_measured
+    from skillc.evaluate.compare.job import CompareOptions, prepare_compare
+    from skillc.evaluate.compare.report import compare_json, compare_preview_lines, compare_table
+    from skillc.evaluate.compare.sides import program_for, side_of
+    from skillc.evaluate.files import write_files
+    from skillc.evaluate.run import evaluate
+
+    options = RunOptions(**values)
+    sides = side_of(one), side_of(other)
+    planned = plan_measured(program_for(sides, program), options)
+    asked = CompareOptions(split, model, samples, by, options.offline)  # type: ignore[arg-type]  # click has checked it
+    job = prepare_compare(planned, sides, asked)
+    found = run_measured("compare", job, compare_preview_lines(job), options, evaluate)
+    for note in write_files([found], csv_file, junit_file):
+        click.echo(note, err=True)
+    print_result(lambda: compare_json(job, found), lambda: compare_table(job, found), options, soft_wrap=False)
     return exit_status_measured(found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,7 @@ from skillc.evaluate.skills import ONE_SHOT, SkillArms, arms_of, check_test, own
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
 from skillc.models.endpoint import Endpoint
+from skillc.optimize.host import Value
 from skillc.plan.digest import run_id
 from skillc.plan.lock import LookLock
 from skillc.plan.schema import ModelPlan, Plan
@@ -84,6 +85,8 @@ class EvalJob(MeasuringJob):
         by: a field of the data; None for no parts.
         place: the kind of place; `own` for the program as it is.
         where: the label of the place, if there are several; empty otherwise.
+        more_paths: of other compiled skills whose locks count the looks too.
+        known: outcomes that need not be run, by the keys of the record.
         apart: what the stages of the ledger have behind the names of the arms, so that several jobs can be told apart.
     """
 
@@ -95,6 +98,8 @@ class EvalJob(MeasuringJob):
     place: PlaceKind = "own"
     where: str = ""
     apart: str = ""
+    more_paths: tuple[ArtifactPaths, ...] = ()
+    known: Mapping[bytes, Value] = field(default_factory=dict, repr=False)
 
     @property
     def looks(self) -> dict[tuple[str, str], LookLock]:

@@ -26,9 +26,10 @@ from skillc.models.client import Client
 from skillc.models.ledger import Tally
 from skillc.optimize.final import ComparisonArm, measure_side_by_side, unmeasured_examples
 from skillc.optimize.host import Observer
-from skillc.plan.lock import ModelLock
+from skillc.plan.lock import LookLock, ModelLock
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan
+from skillc.run.recalled import Recalled
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 
@@ -57,7 +58,8 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
     Raises:
         SkillcError: models, metrics or the lock cannot be used.
     """
-    session, meter = Session(job.plan, client, observer, stop), Meter(job.plan, job.root, job.dataset.places)
+    session = Session(job.plan, client, observer, stop, Recalled(job.known) if job.known else None)
+    meter = Meter(job.plan, job.root, job.dataset.places)
     table: dict[str, Columns] = {}
     for model in job.models:
         rollouts = session.rollouts(meter, model.role)
@@ -103,12 +105,18 @@ def _model_scores(job: EvalJob, table: Mapping[str, Columns], client: Client) ->
     pairs = {role: pairs_of(job, columns) for role, columns in table.items()}
     tested = {(role, pair.arm.name) for role, row in pairs.items() for pair in row if pair.tested}
     looks = {key: look for key, look in job.looks.items() if key in tested}
-    numbers = dict(zip(looks, count_looks(job.paths, list(looks.values())), strict=True)) if looks else {}
+    numbers = dict(zip(looks, _counted(job, list(looks.values())), strict=True)) if looks else {}
     labels = labels_of(job.models)
     return tuple(
         _scores_with(job, model, labels[model.role], table[model.role], pairs[model.role], numbers, client)
         for model in job.models
     )
+
+
+def _counted(job: EvalJob, looks: Sequence[LookLock]) -> list[int]:
+    """Count looks in every lock that counts them; return the largest number of each."""
+    counts = [count_looks(paths, looks) for paths in (job.paths, *job.more_paths)]
+    return [max(each) for each in zip(*counts, strict=True)]
 
 
 def _scores_with(

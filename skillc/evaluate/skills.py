@@ -191,6 +191,15 @@ def _compiled(
     return SkillArm(COMPILED, _read(plan, path), path)
 
 
+def read_arm(plan: Plan, file: Path, *, name: str) -> SkillArm:
+    """Return the skill of a file under a name.
+
+    Raises:
+        SkillcError: it is no skill.
+    """
+    return SkillArm(name if name not in ARMS else f"./{name}", _read(plan, file), file)
+
+
 def _from_file(plan: Plan, file: Path) -> SkillArm:
     path = file / SKILL_FILE if file.is_dir() and (file / SKILL_FILE).exists() else file
     return SkillArm(_file_name(file), _read(plan, path), path)

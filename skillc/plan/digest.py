@@ -14,6 +14,7 @@ from skillc.errors import SkillcError
 from skillc.json_values import digest, fields_of
 from skillc.language.kinds import DATA_FILES
 from skillc.language.loop import BUDGET
+from skillc.plan.models import TARGET, judges, simulated_users
 from skillc.plan.schema import Plan, TestsPlan
 from skillc.skill_files import FILE_LIMIT, list_folder
 
@@ -124,6 +125,24 @@ def run_parts(
 def run_id(parts: Mapping[str, str]) -> str:
     """The id of a run: hex sha256 of its `run_parts`."""
     return digest({"run/1": dict(parts)})
+
+
+def measuring_digest(plan: Plan) -> str:
+    """Hex sha256 of what a measured rollout depends on, beside its skill, its example and the user's code."""
+    plan = redact_plan(plan)
+    used = {TARGET, *judges(plan), *simulated_users(plan)}
+    initial = plan.skill.load != "always" or bool(plan.rubrics)
+    return digest(
+        {
+            "task": plan.task.model_copy(update={"executor": None}),
+            "metrics": [metric for metric in plan.metrics if metric.declared or metric.goal],
+            "rubrics": plan.rubrics,
+            "models": {role: _sent(fields_of(model)) for role, model in plan.models.items() if role in used},
+            "load": [plan.skill.load, plan.skill.present, *plan.skill.beside],
+            # A judge may compare with the initial skill, and a skill that is opened on demand is offered by its texts.
+            "skill": plan.skill if initial else None,
+        }
+    )
 
 
 def _meaning(plan: Plan) -> dict[str, object]:

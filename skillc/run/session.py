@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -40,6 +38,7 @@ from skillc.plan.judges import judges_of
 from skillc.plan.models import TARGET, simulated_users
 from skillc.plan.schema import Plan
 from skillc.run.history import Decision, with_completion
+from skillc.run.recalled import Recalled, record_key
 from skillc.run.stop import Stop
 from skillc.store import RunStore
 from skillc.tasks.kind import Skill, find_kind
@@ -108,7 +107,7 @@ class RecordedWave:
 
     async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
         """As `Wave.once`; a recorded value is charged again as it was then."""
-        name = hashlib.sha256(json.dumps(key, separators=(",", ":")).encode()).digest()
+        name = record_key(key)
         known = self._store.recall(name)
         if known is not None:
             await self._client.charge([_charge(entry) for entry in known.charges])
@@ -199,19 +198,24 @@ class Session:
     Args:
         client: answers the run's calls; its maker closes it.
         observer: receives the reports of the run.
-        record: answers what earlier sessions of the run have done; None keeps no record.
+        record: answers what earlier sessions of the run have done, or what other runs have; None keeps no record.
 
     Attributes:
         watch: the observer of everything in the run.
     """
 
     def __init__(
-        self, plan: Plan, client: Client, observer: Observer, stop: Stop | None, record: RunRecord | None = None
+        self,
+        plan: Plan,
+        client: Client,
+        observer: Observer,
+        stop: Stop | None,
+        record: RunRecord | Recalled | None = None,
     ) -> None:
         self.plan = plan
         self.client = client
         self.stop = stop or Stop()
-        self.watch = RunObserver(observer, self.stop, record)
+        self.watch = RunObserver(observer, self.stop, record if isinstance(record, RunRecord) else None)
         self._record: Record = record or Unrecorded()
         self._runners: list[RolloutRunner] = []
         client.pacing.report = observer.note
