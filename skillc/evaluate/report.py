@@ -142,7 +142,7 @@ def _costs(found: Evaluation) -> Table:
     rows = _table("each example")
     for name in ("won", "lost", "tied", *(["median", "p95"] if has_latency else []), "tokens"):
         rows.add_column(name, justify="right", no_wrap=True)
-    for name in ("cost", "a right answer") if has_cost else ():
+    for name in ("cost", "per right") if has_cost else ():
         rows.add_column(name, justify="right", no_wrap=True)
 
     def cells(model: ModelScores, score: Score) -> tuple[str, ...]:
