@@ -95,7 +95,7 @@ def _kept(row: JsonObject, columns: Sequence[str], folder: Path) -> JsonObject:
 
 
 def _copied(path: Path, identity: str, folder: Path) -> str:
-    if not path.is_file():
+    if not path.exists():
         raise SkillcError(
             f"item `{identity}` names `{path}`, which is no file", hint="download the benchmark's files too"
         )
@@ -103,7 +103,7 @@ def _copied(path: Path, identity: str, folder: Path) -> str:
     target = folder / FILES / path.parent.name / path.name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, target)
+        (shutil.copytree if path.is_dir() else shutil.copy)(path, target)
     return target.relative_to(folder).as_posix()
 
 

@@ -26,7 +26,7 @@ from skillc.budget.steps import (
 from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import Document, Mode, tokens
 from skillc.language.kinds import default_of
-from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, REACT_DEFAULTS, is_agent
+from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, HARBOR_DEFAULTS, REACT_DEFAULTS, is_agent
 from skillc.plan.initial import initial_document, task_text
 from skillc.plan.models import simulated_users
 from skillc.plan.schema import Plan, PricePlan
@@ -67,9 +67,9 @@ _BYTES_A_TOKEN = 5
 _AGENT_TOKENS = 50_000, 500_000
 # The share of an agent's tokens that are replies.
 _AGENT_REPLIES = Fraction(1, 10)
-_REASONED = frozenset({"chain_of_thought", "react", "code"})
+_REASONED = frozenset({"chain_of_thought", "react", "code", "harbor"})
 # Rollouts whose calls repeat the steps before.
-_WITH_STEPS = frozenset({"react", "code"})
+_WITH_STEPS = frozenset({"react", "code", "harbor"})
 
 
 class CallSizer:
@@ -335,7 +335,7 @@ def _turns(plan: Plan) -> int:
         return _of_react(rollout.settings, "turns") + 1
     if rollout.kind == "code":
         return int(str(rollout.settings.get("rounds", default_of("task", "rollout", "rounds")))) + 1
-    turns = rollout.settings.get("turns")
+    turns = rollout.settings.get("turns", HARBOR_DEFAULTS["turns"] if rollout.kind == "harbor" else None)
     return turns if isinstance(turns, int) and turns > 0 else 1
 
 

@@ -1,4 +1,5 @@
-"""Rows of a data file, one at a time: JSONL, JSON, CSV, TSV, Parquet, and folders saved by Hugging Face `datasets`.
+"""Rows of a data file, one at a time: JSONL, JSON, CSV, TSV, Parquet, folders saved by Hugging Face `datasets`, and
+folders of tasks in the format of Harbor.
 
 Lines, objects and fields have size limits, so that a broken file fails early and in little memory.
 """
@@ -20,6 +21,7 @@ from pydantic import JsonValue
 from skillc.data.evals import read_eval
 from skillc.data.problems import Problems, name_list
 from skillc.data.tables import PARQUET, is_saved, parquet_rows, saved_rows
+from skillc.data.task_folders import task_rows, tasks_in
 from skillc.json_values import JsonObject
 from skillc.text import counted
 
@@ -66,6 +68,9 @@ def read_rows(path: Path, name: str, problems: Problems) -> Iterator[Row]:
     file = _File(path, name, problems)
     if path.is_dir() and is_saved(path):
         yield from _of_table(file, saved_rows(path, file.stop))
+        return
+    if path.is_dir() and tasks_in(path):
+        yield from _of_table(file, task_rows(path, name, file.stop))
         return
     if path.is_dir():
         file.stop(0, "is a folder", f"name the file in it: {_READ}")

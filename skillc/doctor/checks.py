@@ -307,7 +307,7 @@ def check_sandboxes(plan: Plan, problem: Callable[[Kind, str, bool], str | None]
 def _needs(plan: Plan) -> Iterator[tuple[str, DeclaredSandbox]]:
     """Yield what of a program runs in a sandbox, and which it declares."""
     rollout = plan.task.rollout
-    if rollout.kind == "code" or is_agent(rollout.kind):
+    if rollout.kind in ("code", "harbor") or is_agent(rollout.kind):
         yield "rollouts", declared_sandbox(rollout.settings.get("sandbox"))
     for section in plan.skill.sections:
         if section.tests is not None:

@@ -67,20 +67,23 @@ _REACT_IN_TURN = Form("word", words=("react",), block=_REACT_IN_TURN_SETTINGS)
 # ---- sandboxes ------------------------------------------------------------------------------------
 
 
-def _sandbox(*limits: SettingKind) -> tuple[Form, ...]:
+def _sandbox(*limits: SettingKind, local: tuple[str, ...] = ("bubblewrap", "landlock", "unsafe")) -> tuple[Form, ...]:
     image = SettingKind("image", (TEXT,), "what the container contains", unset="`python:3.13-slim`")
     return (
-        Form("word", words=("bubblewrap", "landlock", "unsafe"), block=limits),
+        Form("word", words=local, block=limits),
         Form("word", words=("docker", "podman"), block=(image, *limits)),
     )
 
 
-_SANDBOX = _sandbox(
+_LIMITS = (
     SettingKind("memory", (amount("bytes", low=1),), "memory limit of all its processes", default=2 * 10**9),
     SettingKind("time", (TIME,), "time limit of one run", default=Fraction(60)),
     SettingKind("processes", (count(),), "limit of concurrent processes", default=64),
     SettingKind("disk", (amount("bytes", low=1),), "what one run may write", default=10**9),
 )
+_SANDBOX = _sandbox(*_LIMITS)
+# Tasks name files by absolute paths, which these can give them, and have their own limits of time.
+_SANDBOX_WITH_PATHS = _sandbox(*(each for each in _LIMITS if each.name != "time"), local=("bubblewrap",))
 _PYTHON_OF_CODE = SettingKind(
     "python", (TEXT,), "the interpreter, by name or path", unset="that of skillc, or `python3` of the container"
 )
@@ -111,6 +114,29 @@ _CODE_SETTINGS = (
     _PYTHON_OF_CODE,
     SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that the code may read besides its own"),
     SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that the code may reach"),
+)
+_HARBOR_SETTINGS = (
+    SettingKind("folder", (TEXT,), "the folder of an example's task", default="{task}"),
+    SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=30),
+    SettingKind(
+        "output",
+        (amount("tokens", low=1, whole=True),),
+        "limit of tokens of what the commands of one turn print; a longer text is cut in its middle",
+        default=2000,
+    ),
+    SettingKind(
+        "oracle",
+        (SWITCH,),
+        "whether the tests of a task must first give the full reward to its own solution, and less to no work",
+        default=True,
+    ),
+    SettingKind("shown", (SWITCH,), "whether the optimizer reads what the tests print", default=False),
+    SettingKind("sandbox", _SANDBOX_WITH_PATHS, "what the commands run in", unset="bubblewrap"),
+    SettingKind("build", (SWITCH,), "whether images of tasks are built that are not on this machine", default=False),
+    _PYTHON_OF_CODE,
+    SettingKind("reads", (Form("list", items=(TEXT,)),), "files and folders that commands may read besides the task's"),
+    SettingKind("hosts", (Form("list", items=(TEXT,)),), "addresses `name:port` that commands and tests may reach"),
+    SettingKind("environment", (Form("list", items=(ENV,)),), "environment variables that tasks may read"),
 )
 
 
@@ -189,7 +215,7 @@ WITHOUT_REWARD = (*ONE_TURN, "react", "code", *AGENTS, "command")
 """Kinds of rollouts that give no reward."""
 WITHOUT_FILES = (*ONE_TURN, "react", "environment")
 """Kinds of rollouts that have no workspace, so that they write no files and run no scripts."""
-WITHOUT_OPENING = ("code",)
+WITHOUT_OPENING = ("code", "harbor")
 """Kinds of rollouts whose targets cannot open skills by themselves."""
 ENVIRONMENT = "environment"
 """The parameter by which a tool of an agent gets the environment of its rollout."""
@@ -205,13 +231,21 @@ REACT_DEFAULTS = _defaults(*_REACT_SETTINGS, *_REACT_IN_TURN_SETTINGS)
 """The settings of `react`, and of an environment's `agent = react`."""
 ENVIRONMENT_DEFAULTS = _defaults(*_ENVIRONMENT)
 """The settings of `environment(...)`; its block passes all others to the class."""
-_DEFAULTS = {"react": REACT_DEFAULTS, "environment": ENVIRONMENT_DEFAULTS, "code": _defaults(*_CODE_SETTINGS)}
+HARBOR_DEFAULTS = _defaults(*_HARBOR_SETTINGS)
+"""The settings of `harbor`."""
+_DEFAULTS = {
+    "react": REACT_DEFAULTS,
+    "environment": ENVIRONMENT_DEFAULTS,
+    "code": _defaults(*_CODE_SETTINGS),
+    "harbor": HARBOR_DEFAULTS,
+}
 
 ROLLOUT = (
     words(*ONE_TURN),
     _REACT,
     Form("call", name="environment", arguments=(TEXT,), block=_ENVIRONMENT, passes=True),
     Form("word", words=("code",), block=_CODE_SETTINGS),
+    Form("word", words=("harbor",), block=_HARBOR_SETTINGS),
     Form("word", words=AGENTS, block=_CLI_AGENT),
     Form(
         "call",

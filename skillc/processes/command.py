@@ -40,12 +40,14 @@ class CommandResult:
         why: it `ended`, or was killed at the `timeout`, because of too much `output`, or by its monitor.
         status: exit status, negative for the signal that killed it.
         stderr: the end of its standard error.
+        seconds: wall time, where it was measured.
     """
 
     why: End
     status: int
     stdout: bytes
     stderr: bytes
+    seconds: float = 0.0
 
 
 async def run(

@@ -129,7 +129,7 @@ def _user(engine: Engine) -> str:
 def is_rootless(engine: Engine) -> bool:
     """Return whether the engine runs with the rights of its user; else its users have those of root."""
     asked = "{{.SecurityOptions}}" if engine == "docker" else "{{.Host.Security.Rootless}}"
-    done = _ask(engine, "info", "--format", asked)
+    done = ask_engine(engine, "info", "--format", asked)
     return "name=rootless" in done.stdout or done.stdout.strip() == "true"
 
 
@@ -140,10 +140,10 @@ def problem_of_engine(engine: Engine, policy: Policy) -> str | None:
     """
     if shutil.which(engine) is None:
         return f"`{engine}` is not installed"
-    info = _ask(engine, "info")
+    info = ask_engine(engine, "info")
     if info.returncode:
         return failure_of(info)
-    if _ask(engine, "image", "inspect", policy.image).returncode:
+    if ask_engine(engine, "image", "inspect", policy.image).returncode:
         return f"the image `{policy.image}` is not on this machine; run `{engine} pull {policy.image}`"
     remove_stale(engine)
     done = ask_in_container(engine, policy, ["sh", "-c", _PROBE])
@@ -162,19 +162,19 @@ def ask_in_container(
     """Run a short command in a container, and return what it printed; its variables must be known to clients."""
     name = _new_name(policy)
     try:
-        return _ask(*command_line(engine, policy, command, name=name, variables=variables or {}, stdin=False))
+        return ask_engine(*command_line(engine, policy, command, name=name, variables=variables or {}, stdin=False))
     finally:
-        _ask(*_removal(engine, name))
+        ask_engine(*_removal(engine, name))
 
 
 def remove_stale(engine: Engine) -> None:
     """Remove containers that a killed skillc left; those whose time is not over may belong to another one."""
-    listed = _ask(engine, "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}")
+    listed = ask_engine(engine, "ps", "--all", "--filter", f"label={LABEL}", "--format", "{{.Names}}")
     for name in listed.stdout.split():
         prefix, _, rest = name.partition("-")
         until = rest.partition("-")[0]
         if prefix == LABEL and until.isdigit() and int(until) < time.time():
-            _ask(*_removal(engine, name))
+            ask_engine(*_removal(engine, name))
 
 
 async def run_in_container(
@@ -193,7 +193,7 @@ async def run_in_container(
         result = await run_command(
             command_line(engine, policy, command, name=name, variables=environment, stdin=stdin is not None),
             folder=policy.folder,
-            environment={**passed_on, **_client_environment()},
+            environment={**passed_on, **client_environment()},
             stdin=stdin,
             timeout=policy.limits.time + _AROUND_SECONDS,
             most=policy.limits.output,
@@ -229,13 +229,14 @@ async def _removed(name: str, removal: Sequence[str]) -> None:
 
 
 async def _client(*words: str) -> CommandResult:
-    folder, environment = Path("/"), _client_environment()
+    folder, environment = Path("/"), client_environment()
     return await run_command(
         words, folder=folder, environment=environment, stdin=None, timeout=_CLIENT_SECONDS, grace=0.0
     )
 
 
-def _ask(*words: str) -> subprocess.CompletedProcess[str]:
+def ask_engine(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a short command of an engine's client; one that cannot be run has status 1."""
     try:
         return subprocess.run(
             words,
@@ -244,7 +245,7 @@ def _ask(*words: str) -> subprocess.CompletedProcess[str]:
             check=False,
             text=True,
             errors="replace",
-            env=_client_environment(),
+            env=client_environment(),
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
@@ -256,7 +257,8 @@ def _removal(engine: Engine, name: str) -> list[str]:
     return [engine, "rm", "--force", "--volumes", *(["--time", "0"] if engine == "podman" else []), name]
 
 
-def _client_environment() -> dict[str, str]:
+def client_environment() -> dict[str, str]:
+    """Return the variables by which a client finds its engine."""
     return {name: os.environ[name] for name in _OF_CLIENT if name in os.environ}
 
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from skillc.data.attachments import attachments, fill_workspace
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.language.kinds import default_of
 from skillc.models.calls import well_formed
-from skillc.models.dspy_lm import ask
-from skillc.models.failures import find_failure, is_too_long
 from skillc.outcomes import Example
 from skillc.processes.command import temporary_folder
 from skillc.sandbox.policy import declared_sandbox
@@ -26,6 +24,7 @@ from skillc.tasks.agents.workspace import Workspace
 from skillc.tasks.answers import question, read_answer
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Site, Skill, rollout_kind
 from skillc.tasks.programs import Programs, SandboxFailed, code_of, default_limits
+from skillc.tasks.talk import ask_within
 from skillc.text import counted, listed
 from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall, Trajectory
 
@@ -33,8 +32,6 @@ TOOL = "python"
 """The name of the tool in trajectories."""
 
 _SLOTS = 32
-# Messages before the first round, and of one round.
-_FIRST, _A_ROUND = 2, 2
 _LISTED_FILES = 50
 _PROGRAM = "program.py"
 _SKILLS = "skills"
@@ -94,7 +91,7 @@ class CodeRollout(RolloutKind):
         """Run rounds until a reply has no code; the last step is the last message."""
         steps: list[Step] = []
         for left in range(self._rounds, -1, -1):
-            reply = await self._ask(messages)
+            reply = await ask_within(self.site, messages)
             code = code_in(reply)
             if not code:
                 answer, problem = read_answer(self.site.plan.task, reply)
@@ -111,17 +108,6 @@ class CodeRollout(RolloutKind):
             ]
         problem = f"it gave no answer after {counted(self._rounds, 'round')} of code"
         return Trajectory((*steps, Message(reply)), None, problem, outcome="turns", turns=self._rounds + 1)
-
-    async def _ask(self, messages: list[JsonObject]) -> str:
-        """Return the next reply; rounds that no longer fit the model are left out, the oldest first."""
-        while True:
-            try:
-                return await ask(self.site.client, self.site.role, cast(Sequence[Mapping[str, Any]], messages))
-            except Exception as raised:
-                failure = find_failure(raised)
-                if failure is None or not is_too_long(failure) or len(messages) <= _FIRST + _A_ROUND:
-                    raise
-                del messages[_FIRST : _FIRST + _A_ROUND]
 
     def _install(self, skill: Skill | None, workspace: Workspace) -> list[str]:
         """Copy the scripts and the kept files of a skill into the workspace, and return their paths there."""

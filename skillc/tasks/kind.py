@@ -190,6 +190,7 @@ _MODULES: Mapping[str, str] = {
     "code": "skillc.tasks.code",
     "command": "skillc.tasks.agents.command",
     "environment": "skillc.tasks.environments.play",
+    "harbor": "skillc.tasks.harbor.play",
     "react": "skillc.tasks.react",
 }
 PLUGIN = "plugin"

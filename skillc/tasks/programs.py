@@ -7,7 +7,8 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,11 @@ def default_limits() -> Limits:
     return Limits(float(of("time")), int(of("memory")), int(of("processes")), disk=int(of("disk")), output=_OUTPUT)
 
 
+def at_once() -> int:
+    """Return how many programs run at once on this machine."""
+    return max(2, os.cpu_count() or 1)
+
+
 class Programs:
     """Runs programs in a sandbox that works on this machine, as many at once as it has CPUs.
 
@@ -67,6 +73,7 @@ class Programs:
         python: the declared interpreter; None is that of skillc, or of the image.
         reads: declared files and folders that a program may read besides its own.
         hosts: addresses that it may reach.
+        running: limits how many run at once; None is as many as there are CPUs.
 
     Attributes:
         kind: the sandbox.
@@ -85,6 +92,7 @@ class Programs:
         python: str | None = None,
         reads: Sequence[str] = (),
         hosts: Sequence[str] = (),
+        running: asyncio.Semaphore | None = None,
     ) -> None:
         self.declared = declared
         self.kind = choose(declared.kind, declared.image, hosts=bool(hosts))
@@ -95,28 +103,40 @@ class Programs:
             self.python = _find_python(python, root, what)
             self._reads = [*folders_of(self.python), *self._reads]
         # More at once would only take each other's time, which is limited.
-        self._running = asyncio.Semaphore(max(2, os.cpu_count() or 1))
+        self._running = running or asyncio.Semaphore(at_once())
 
-    async def run(self, workspace: Workspace, words: Sequence[str], modules: str) -> CommandResult:
+    async def run(
+        self,
+        workspace: Workspace,
+        words: Sequence[str],
+        modules: str = "",
+        *,
+        limits: Limits | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> CommandResult:
         """Run a program in a workspace, and return its result.
 
         Args:
             workspace: its files.
             words: its path in the sandbox, or a name on its `PATH`, and its arguments.
             modules: a path in the sandbox with modules that Python can import; several are separated by `:`.
+            limits: those of this program; None are the declared ones.
+            variables: further ones of its environment.
 
         Raises:
             SandboxFailed: the sandbox did not start it.
         """
         word = secrets.token_hex(16)
-        policy = self.declared.policy(workspace.folder, (*workspace.mounts, *mounts_of(self._reads)), self._hosts)
+        declared = self.declared if limits is None else replace(self.declared, limits=limits)
+        policy = declared.policy(workspace.folder, (*workspace.mounts, *mounts_of(self._reads)), self._hosts)
         try:
             async with self._running:
+                begun = time.monotonic()
                 result = await run_in_sandbox(
                     self.kind,
                     policy,
                     ["/bin/sh", "-c", _STARTED, word, *words],
-                    environment=self._environment(workspace, modules),
+                    environment={**self._environment(workspace, modules), **(variables or {})},
                 )
         except OSError as problem:
             raise SandboxFailed(f"the sandbox `{self.kind}` failed: {problem}") from None
@@ -124,7 +144,7 @@ class Programs:
         if first.decode(errors="replace") != word:
             detail = last_line(result.stderr) or f"status {result.status}"
             raise SandboxFailed(f"the sandbox `{self.kind}` did not start: {detail}")
-        return replace(result, stdout=printed)
+        return replace(result, stdout=printed, seconds=time.monotonic() - begun)
 
     def stopped(self, result: CommandResult) -> str:
         """Return which limit stopped a program, and its value."""
@@ -135,11 +155,11 @@ class Programs:
         text = output.decode(errors="replace").replace(str(workspace.home), HOME).replace(str(workspace.folder), WORK)
         return trim(well_formed(_ADDRESS.sub("at 0x...", text).strip("\n")), limit)
 
-    def observed(self, result: CommandResult, workspace: Workspace, limit: int) -> str:
+    def observed(self, result: CommandResult, workspace: Workspace, limit: int, limits: Limits | None = None) -> str:
         """Return what an agent reads of a result: output and errors, each within `limit` tokens, and why it failed."""
         texts = [self.shown(each, workspace, limit) for each in (result.stdout, result.stderr)]
         if result.why != "ended":
-            texts.append(self.stopped(result))
+            texts.append(f"it was stopped: {(limits or self.declared.limits).exceeded(result.why)}")
         elif result.status and not texts[1]:
             texts.append(f"it ended with status {result.status}")
         return "\n".join(text for text in texts if text) or NOTHING_PRINTED

@@ -24,7 +24,7 @@ from pydantic import JsonValue
 from skillc.document.tool_lines import HOW_TO_RENAME
 from skillc.files import templates
 from skillc.language.kinds import default_of
-from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, is_agent
+from skillc.language.rollouts import ENVIRONMENT_DEFAULTS, HARBOR_DEFAULTS, is_agent
 from skillc.optimize.propose.replies import ProposedEdit
 from skillc.plan.schema import FieldPlan, RolloutPlan, TaskPlan
 
@@ -373,6 +373,9 @@ def rollout_text(rollout: RolloutPlan) -> str:
         return f"environment (the target {does} in at most {limit('turns')} turns)"
     if kind == "code":
         return f"code (the target writes and runs Python in at most {limit('rounds')} rounds, then answers)"
+    if kind == "harbor":
+        turns = rollout.settings.get("turns", HARBOR_DEFAULTS["turns"])
+        return f"harbor (the target runs shell commands in at most {turns} turns, then hidden tests score the files)"
     return f"{kind} (an agent that works in a folder of files)" if is_agent(kind) else kind
 
 

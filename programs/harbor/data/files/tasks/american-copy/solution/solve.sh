@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+sed 's/colour/color/g' text.txt > text-us.txt

@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+cut -f 2 service.log | grep -c '^error$' > errors.txt

@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+ls -S box | head -n 1 > largest.txt

@@ -1,0 +1,3 @@
+#!/bin/bash
+set -e
+mkdir -p chapters; awk '/^#/ { n++ } { print > ("chapters/" n ".txt") }' book.txt
