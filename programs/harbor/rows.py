@@ -34,9 +34,8 @@ def items(source: Path) -> list[JsonObject]:
         metadata = {name: str(task.metadata.get(name, "")) for name in ("difficulty", "category")}
         found.append({"id": task.name, "task": str(folder), "instruction": task.instruction, **metadata})
     if not found:
-        raise SkillcError(
-            f"`{source}` has {counted(len(folders), 'task')} that can be run", hint="name a folder of tasks"
-        )
+        left_out = f"; {counted(len(folders), 'task')} cannot" if folders else ""
+        raise SkillcError(f"`{source}` has no task that can be run{left_out}", hint="name a folder of tasks")
     return found
 
 
