@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Reporter, Severity, Suppressed
 from skillc.errors import SkillcError
 from skillc.language.check import CheckState, analyse

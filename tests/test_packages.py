@@ -10,7 +10,18 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # Everything may import the leaves, and what comes before it in the order.
 LEAVES = {
-    *("artifact_paths", "bm25", "conflict", "errors", "fences", "files", "images", "json_values", "outcomes"),
+    *(
+        "artifact_paths",
+        "bm25",
+        "conflict",
+        "dataclass",
+        "errors",
+        "fences",
+        "files",
+        "images",
+        "json_values",
+        "outcomes",
+    ),
     *("processes", "redaction", "skill_files", "text", "tokens", "trajectories"),
 }
 ORDER = (

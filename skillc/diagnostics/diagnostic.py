@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from skillc.dataclass import dataclass
 from skillc.syntax.source import Source, Span
 
 LATER_VERSION = "SK605"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Severity
 from skillc.syntax.source import Source, Span
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from skillc.diagnostics.codes import CODES, Code
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax.source import Source, Span
+
+if TYPE_CHECKING:
+    from skillc.diagnostics.codes import Code
 
 FORMAT_VERSION = 1
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -68,6 +70,8 @@ def log(
         version: of skillc.
         root: files below it get relative URIs, others absolute ones; the working folder if None.
     """
+    from skillc.diagnostics.codes import CODES
+
     root = (root or Path.cwd()).resolve()
     known = sorted({each.code for each in diagnostics} | {each.diagnostic.code for each in suppressed})
     rules = {code: i for i, code in enumerate(known)}
@@ -174,6 +178,8 @@ def annotation(diagnostic: Diagnostic) -> str:
 
     Findings over several lines have no columns, because GitHub rejects those.
     """
+    from skillc.diagnostics.codes import CODES
+
     source, span = diagnostic.primary.source, diagnostic.primary.span
     length = len(source.text)
     line, column = source.position(min(span.start, length))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import io
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.syntax.source import Source
 from skillc.text import counted, joined, text_width
@@ -192,6 +191,8 @@ def _printable(character: str, column: int) -> str:
 
 def difference(name: str, before: str, after: str) -> str:
     """Return the unified diff of two versions of a file; empty if they are the same."""
+    import difflib
+
     # `splitlines` would also break at characters that end no line of a program.
     old, new = (io.StringIO(text, newline="\n").readlines() for text in (before, after))
     lines = difflib.unified_diff(old, new, name, name)

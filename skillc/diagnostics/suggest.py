@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Fix
 from skillc.syntax.source import Source, Span
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.codes import CODES, RETIRED
 from skillc.diagnostics.diagnostic import LATER_VERSION, Diagnostic, Fix, Label, Severity, Suppressed
 from skillc.syntax import nodes

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.fences import Fences, describe_unclosed
 
 _LEADING_BLANKS = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)

@@ -6,10 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from skillc.artifact_paths import is_script
+from skillc.dataclass import dataclass
 from skillc.document.markdown import Mark, below_section, block, blocks_of, tidy, trim_text
 from skillc.tokens import count_tokens
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.text import listed
 

@@ -11,12 +11,12 @@ at best 81.25 %, needs more than 82 % (`incumbent.score + 2%`)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
 import numpy as np
 
+from skillc.dataclass import dataclass
 from skillc.gates.evaluate import decide, value
 from skillc.gates.evidence import Evidence, SplitEvidence
 from skillc.gates.functions import RUN_FUNCTIONS, is_arithmetic, is_on_batch, without_option

@@ -7,13 +7,13 @@ answer equals the answer on full evidence.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import cast
 
 import numpy as np
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.gates.evidence import Evidence, SplitEvidence
 from skillc.gates.functions import RUN_FUNCTIONS, interval_of, is_on_batch, multiplicity

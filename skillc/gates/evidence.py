@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
+from skillc.dataclass import dataclass
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.stages import OTHER, SMALLEST_GROUP
 from skillc.gates.terms import SkillState, Term

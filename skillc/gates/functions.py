@@ -9,12 +9,12 @@ whose metrics call Python code through `python`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
 
+from skillc.dataclass import dataclass
 from skillc.gates.intervals import POSITIVE, UNIT, Interval, clamp, maximum, minimum
 from skillc.gates.terms import CallTerm, Constant, Operation, Term, WordTerm
 

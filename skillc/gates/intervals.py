@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.gates.terms import Comparison
 
 Endpoint = Fraction | float

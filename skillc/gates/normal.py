@@ -7,11 +7,11 @@ that are written differently are one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from typing import Literal, TypeVar, cast
 
+from skillc.dataclass import dataclass
 from skillc.gates.functions import is_arithmetic, is_claim_test
 from skillc.gates.terms import (
     OPPOSITE,

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
+from skillc.dataclass import dataclass
 from skillc.gates.functions import RUN_FUNCTIONS, interval_of, without_option
 from skillc.gates.intervals import EVERYTHING, Interval
 from skillc.gates.normal import Clause, Sum, TooMany, clauses, linear, normal_form

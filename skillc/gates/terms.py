@@ -7,12 +7,12 @@ Constants are exact and in base units: `5%` is 1/20, `90 min` is 5400 s, `2k tok
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.gates.units import decimal, format_quantity
 
 SkillState = Literal["candidate", "incumbent", "best", "initial"]

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import chain
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import LATER_VERSION, Diagnostic, Severity, Suppressed
 from skillc.gates.terms import Term
 from skillc.syntax import nodes

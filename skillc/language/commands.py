@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import PurePosixPath, PureWindowsPath
@@ -65,6 +64,8 @@ def split_command(command: str) -> tuple[str, ...]:
     >>> split_command("tool --json 'two words' --prompt={prompt}")
     ('tool', '--json', 'two words', '--prompt={prompt}')
     """
+    import shlex
+
     return tuple(shlex.split(command))
 
 

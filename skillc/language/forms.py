@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from fractions import Fraction
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
+from skillc.dataclass import dataclass
 from skillc.gates.units import format_duration, format_quantity
 from skillc.text import listed
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Label
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.functions import Level

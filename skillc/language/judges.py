@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.terms import CallTerm, ListTerm, Term, WordTerm, calls

@@ -6,11 +6,11 @@ The checker, its hints, completion, the reference and `explain` all read it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
 
+from skillc.dataclass import dataclass
 from skillc.language.forms import (
     DOLLARS,
     ENV,

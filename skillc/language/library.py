@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.render import printable
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.errors import SkillcError

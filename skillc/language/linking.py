@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint, suggest
 from skillc.errors import SkillcError

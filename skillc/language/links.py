@@ -7,8 +7,9 @@ continues after an error and reports nothing, so it also serves programs that ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Level, lookup
 from skillc.language.arguments import REFERENCES

@@ -6,10 +6,10 @@ in base units: seconds, dollars, tokens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar, Literal
 
+from skillc.dataclass import dataclass
 from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, number, setting, settings_of
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.errors import SkillcError
 from skillc.files import shipped_folder

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import chain
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.gates.functions import NAMES, Level

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from configparser import ConfigParser
-from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from importlib.util import find_spec
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.text import joined, listed
 

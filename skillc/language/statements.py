@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_fix, spelling_hint
 from skillc.language.forms import SettingKind

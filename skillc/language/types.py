@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Fix, Label, Reporter
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.gates.functions import Level

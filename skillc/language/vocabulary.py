@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from skillc.dataclass import dataclass
 from skillc.gates.functions import NAMES
 from skillc.gates.units import UNITS
 from skillc.language.forms import Form, SettingKind

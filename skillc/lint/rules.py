@@ -7,11 +7,11 @@ A rule is one function in a module of this package under `@rule(...)`, and one e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label, Severity
 from skillc.language.checked import Checked, CheckedGate, CheckedMetric, Entity, Setting, Settings, of_kind
 from skillc.language.modules import Module

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.gates.functions import EXAMPLE_FUNCTIONS, RUN_FUNCTIONS, Builtin, Takes
 from skillc.gates.units import UNITS

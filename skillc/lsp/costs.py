@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.frontend import estimate, plan_file
 from skillc.gates import units

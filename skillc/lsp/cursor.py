@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import takewhile
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.language.forms import Form, SettingKind
 from skillc.language.kinds import Kind, kinds_in
 from skillc.syntax.outline import chunks, statement_at

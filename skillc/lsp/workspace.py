@@ -7,13 +7,13 @@ import re
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from lsprotocol import types
 from pygls import uris
 
+from skillc.dataclass import dataclass
 from skillc.document.skill_md import sections_of
 from skillc.errors import SkillcError
 from skillc.frontend import add_advice, read_sections

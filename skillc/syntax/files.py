@@ -8,9 +8,9 @@ import posixpath
 import re
 import stat
 import unicodedata
-from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import spelling_hint, suggest
 from skillc.errors import SkillcError
 from skillc.syntax.source import Source

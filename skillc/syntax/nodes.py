@@ -5,10 +5,10 @@ The tree carries no meaning: every statement is a `Declaration`, a `Header` or a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.syntax.source import Source, Span
 
 

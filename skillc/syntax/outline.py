@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.syntax.reader import CLOSERS, DEPTH_LIMIT, OPENERS
 from skillc.syntax.tokens import parts, tokenize
 

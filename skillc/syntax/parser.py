@@ -6,9 +6,10 @@ import gc
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax import nodes
 from skillc.syntax.reader import ParsedText, parse_tokens

@@ -7,10 +7,10 @@ covers that a line which begins with an operator or a `{` continues the one befo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.syntax import nodes
 from skillc.syntax.builder import Builder

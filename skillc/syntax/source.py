@@ -6,8 +6,9 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+from skillc.dataclass import dataclass
 
 _LINE_END = re.compile("\n")
 _IN_LINE = re.compile(r"[^\n]")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from skillc.dataclass import dataclass
 from skillc.syntax.nodes import Comment
 from skillc.syntax.source import Span, blank
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from skillc.bm25 import index_of, scores_of, words_of
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.text import shown
 

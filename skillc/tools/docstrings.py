@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from skillc.dataclass import dataclass
 from skillc.text import listed
 
 _ARGUMENTS = frozenset({"args", "arguments", "parameters", "params"})

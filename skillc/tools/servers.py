@@ -14,10 +14,10 @@ import tempfile
 import threading
 from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject, as_text
 from skillc.processes.command import last_line

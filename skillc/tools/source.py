@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from skillc.diagnostics.diagnostic import Diagnostic, Label
-from skillc.document.skill import Mode, Section
-from skillc.document.tool_lines import SECTION, name_problem
 from skillc.errors import SkillcError
 from skillc.language.checked import Checked, Invocation, Items, Setting, of_kind
 from skillc.language.rollouts import ACT, ENVIRONMENT, agent_block, rollout_kind, tool_names
 from skillc.syntax.source import Source, Span
-from skillc.tools.docstrings import lacks_docstring, lacks_name, lacks_texts, lacks_type, read_docstring
+
+if TYPE_CHECKING:
+    from skillc.document.skill import Mode
 
 # Types whose schema has no description.
 _PLAIN = frozenset(
@@ -61,6 +62,10 @@ def _renamed(checked: Checked, tools: Setting | None) -> Iterator[Diagnostic]:
         setting = section.settings.get("rename")
         if setting is None or setting.value is not True:
             continue
+        # Few programs rename tools, and every check runs this.
+        from skillc.document.skill import Section
+        from skillc.document.tool_lines import SECTION, name_problem
+
         label = Label(setting.source, setting.span)
         if not items:
             message, hint = "the program has no tools to rename", "declare them: `rollout = react { tools = [...] }`"
@@ -109,6 +114,8 @@ def _imports_all(statement: ast.stmt) -> bool:
 
 
 def _lacks(name: str, function: Function, *, inside: bool) -> Iterator[tuple[str, str]]:
+    from skillc.tools.docstrings import lacks_docstring, lacks_name, lacks_texts, lacks_type, read_docstring
+
     texts = read_docstring(ast.get_docstring(function))
     if not texts.about:
         yield lacks_docstring(name)

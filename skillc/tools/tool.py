@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.document.tool_lines import SECTION, new_names, tool_lines
 from skillc.json_values import JsonObject

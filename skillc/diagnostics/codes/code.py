@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
+
+from skillc.dataclass import dataclass
 
 Phase = Literal["check", "plan", "data", "compile"]
 """The first command that reports a code: `check`, `plan`, `check --data`, or one that calls models."""

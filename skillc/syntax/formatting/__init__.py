@@ -6,10 +6,11 @@ tokens, on where statements end, and on the positions of `///`, so the proof com
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.errors import SkillcError
 from skillc.syntax.files import SourceError, decode, read_program, write_source

@@ -7,9 +7,9 @@ become too long are not aligned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 
+from skillc.dataclass import dataclass
 from skillc.syntax.formatting.lines import LIMIT, STEP, Writer, write
 from skillc.syntax.formatting.pieces import Bracket, Chain, Leaf, Piece
 from skillc.syntax.formatting.pieces import pieces as pieces_of

@@ -6,8 +6,9 @@ Comments never change their order.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.syntax.nodes import Comment
 from skillc.syntax.reader import OPERANDS
 from skillc.syntax.tokens import Token

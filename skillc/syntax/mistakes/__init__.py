@@ -7,8 +7,9 @@ parsing can continue.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Label
 from skillc.syntax import nodes
 from skillc.syntax.mistakes import characters, signs, statements

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
 from skillc.syntax.reader import Failure
 from skillc.syntax.source import Source, Span
