@@ -155,7 +155,7 @@ def module_of(loaded: LoadedProgram) -> dspy.Module:
 
     plan = loaded.plan
     if plan.task.rollout.kind not in KINDS or plan.skill.load == "on_demand":
-        from skillc.tasks.runner import RolloutModule
+        from skillc.tasks.module import RolloutModule
 
         return RolloutModule(plan, loaded.root, loaded.skill)
     text = instructions(plan.task, for_target(loaded.skill))

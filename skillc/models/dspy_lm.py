@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import dspy
@@ -20,6 +19,7 @@ from skillc.json_values import as_text
 from skillc.models.backends.litellm import quiet
 from skillc.models.calls import Call, Completion, Message, well_formed
 from skillc.models.client import Client
+from skillc.models.scope import CallScope, current_scope
 from skillc.redaction import redact_value
 
 # DSPy may load litellm, which would download its price list.
@@ -29,37 +29,7 @@ _SETTINGS = ("temperature", "top_p", "max_tokens", "seed", "frequency_penalty", 
 _NOT_PARAMETERS = ("messages", "tools", "response_format")
 
 
-@dataclass(slots=True)
-class CallScope:
-    """Stage and sample of the DSPy calls made inside `scope`, and their replies in order of arrival.
-
-    `images` are data URIs by the short ones that stand for them in prompts, since DSPy copies and searches texts often.
-    """
-
-    stage: str = "program"
-    sample: int | tuple[int, ...] = 0
-    completions: list[Completion] = field(default_factory=list)
-    images: dict[str, str] = field(default_factory=dict)
-
-
-_SCOPE: ContextVar[CallScope | None] = ContextVar("skillc_scope", default=None)
 _ROLLOUT_ID: ContextVar[int | None] = ContextVar("skillc_rollout_id", default=None)
-
-
-@contextmanager
-def scope(stage: str, sample: int | tuple[int, ...] = 0) -> Iterator[CallScope]:
-    """Set stage and sample of the DSPy calls made inside; travels with the context, tasks included."""
-    current = CallScope(stage, sample)
-    token = _SCOPE.set(current)
-    try:
-        yield current
-    finally:
-        _SCOPE.reset(token)
-
-
-def current_scope() -> CallScope:
-    """Return the innermost scope, a new one outside of any."""
-    return _SCOPE.get() or CallScope()
 
 
 class _Engine:

@@ -13,7 +13,8 @@ from dspy.signatures.signature import make_signature
 
 from skillc.language.loop import BudgetPlan
 from skillc.models.client import Client
-from skillc.models.dspy_lm import current_scope, make_lm
+from skillc.models.dspy_lm import make_lm
+from skillc.models.scope import current_scope
 from skillc.plan.schema import Plan, TaskPlan, TypePlan
 from skillc.program.inputs import target_inputs
 from skillc.program.names import PREDICTORS, as_read, class_name, field_names, kind_of

@@ -25,9 +25,9 @@ from uuid import uuid4
 from skillc.errors import SkillcError
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client, Outside
-from skillc.models.dspy_lm import current_scope, scope
 from skillc.models.ledger import Spending
 from skillc.models.roles import Role
+from skillc.models.scope import current_scope, scope
 from skillc.outcomes import Example
 from skillc.plan.company import Company
 from skillc.plan.schema import Plan

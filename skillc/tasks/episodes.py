@@ -23,8 +23,9 @@ from pydantic_core import to_jsonable_python
 from skillc.json_values import JsonObject, as_text
 from skillc.language.rollouts import REACT_DEFAULTS
 from skillc.models.calls import well_formed
-from skillc.models.dspy_lm import UNREADABLE, current_scope
+from skillc.models.dspy_lm import UNREADABLE
 from skillc.models.failures import find_failure, is_too_long
+from skillc.models.scope import current_scope
 from skillc.plan.schema import Plan
 from skillc.program.module import SkillModule
 from skillc.redaction import Redactor

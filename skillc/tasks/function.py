@@ -16,8 +16,9 @@ from skillc.document.offer import shown_descriptions
 from skillc.document.skill import Document, for_target
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
-from skillc.models.dspy_lm import current_scope, make_lm
+from skillc.models.dspy_lm import make_lm
 from skillc.models.failures import find_failure
+from skillc.models.scope import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.skill_files import write_folder

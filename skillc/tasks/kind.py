@@ -180,8 +180,8 @@ ENTRY_POINTS = "skillc.rollouts"
 _KINDS: dict[str, type[RolloutKind]] = {}
 # Loaded on use: some kinds import dspy, others an optional package.
 _MODULES: Mapping[str, str] = {
-    "predict": "skillc.tasks.predict",
-    "chain_of_thought": "skillc.tasks.predict",
+    "predict": "skillc.tasks.one_turn",
+    "chain_of_thought": "skillc.tasks.one_turn",
     "python": "skillc.tasks.function",
     "codex": "skillc.tasks.agents.codex",
     "opencode": "skillc.tasks.agents.opencode",

@@ -1,4 +1,4 @@
-"""Rollouts of one turn: `predict` and `chain_of_thought`, through the compiled DSPy module."""
+"""Rollouts of one turn through the compiled DSPy module. `one_turn.py` has their kind, which is known without DSPy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
 from skillc.document.skill import Document
-from skillc.models.dspy_lm import current_scope, make_lm
+from skillc.models.dspy_lm import make_lm
 from skillc.models.failures import find_failure
+from skillc.models.scope import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.inputs import target_inputs
 from skillc.program.module import SkillModule, signature_of
 from skillc.program.names import as_read, field_names, instructions
-from skillc.tasks.kind import Recent, RolloutKind, Site, Skill, last_reply, rollout_kind
+from skillc.tasks.kind import Recent, Site, Skill, last_reply
 from skillc.tasks.opening import Conversation
 from skillc.text import counted, listed
 from skillc.trajectories.trajectory import Trajectory, one_turn
@@ -26,17 +27,11 @@ from skillc.trajectories.trajectory import Trajectory, one_turn
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 
 
-@rollout_kind("predict", "chain_of_thought")
-class OneTurn(RolloutKind):
-    """One call for each rollout, and one more for each skill that it opens.
-
-    Concurrent rollouts of one skill text share a module.
-    """
-
-    opens = True
+class Turns:
+    """Rollouts of one turn at a site. Concurrent rollouts of one skill text share a module."""
 
     def __init__(self, site: Site) -> None:
-        super().__init__(site)
+        self.site = site
         self._context = dspy_settings(site)
         self._modules: Recent[str | None, SkillModule] = Recent()
         self._conversations: Recent[tuple[str, str | None], Conversation] = Recent()

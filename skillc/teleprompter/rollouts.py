@@ -20,8 +20,9 @@ from skillc.metrics.judging.judges import Verdicts
 from skillc.metrics.meter import NO_VERDICTS, Meter, MetricError, RolloutScores
 from skillc.models.calls import Completion
 from skillc.models.client import Client
-from skillc.models.dspy_lm import RoleLM, make_lm, scope
+from skillc.models.dspy_lm import RoleLM, make_lm
 from skillc.models.failures import CallFailed, find_failure
+from skillc.models.scope import scope
 from skillc.outcomes import MICRO, Example, Scored
 from skillc.tasks.kind import Recent, Skill, last_reply
 from skillc.tasks.runner import Rollout, failed_rollout, with_usage

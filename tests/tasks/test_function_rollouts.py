@@ -15,7 +15,8 @@ from skillc.outcomes import Example
 from skillc.plan.schema import RolloutPlan, TypePlan
 from skillc.tasks import kind
 from skillc.tasks.kind import RolloutFailed, RolloutKind, Skill, rollout_kind
-from skillc.tasks.runner import RolloutModule, RolloutRunner
+from skillc.tasks.module import RolloutModule
+from skillc.tasks.runner import RolloutRunner
 from skillc.trajectories.trajectory import Message, Observation, ToolCall, Trajectory
 
 SKILL = Skill.of(document_of("route-tickets", "routes", [("rules", "trainable", "- Invoices go to billing.", None)]))

@@ -32,8 +32,9 @@ from skillc.budget.steps import (
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.models.client import Client
-from skillc.models.dspy_lm import RoleEngine, RoleLM, make_lm, scope
+from skillc.models.dspy_lm import RoleEngine, RoleLM, make_lm
 from skillc.models.failures import CallFailed
+from skillc.models.scope import scope
 from skillc.optimize.engine import Engine
 from skillc.optimize.host import stop_reason
 from skillc.optimize.methods.bridge import (

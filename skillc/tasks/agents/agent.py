@@ -21,12 +21,12 @@ from skillc.language.commands import fill_placeholders, placeholders
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import well_formed
 from skillc.models.client import Outside
-from skillc.models.dspy_lm import current_scope
 from skillc.models.endpoint import NO_KEY
 from skillc.models.failures import scrub
 from skillc.models.ledger import NANO_PER_DOLLAR, Spending
 from skillc.models.prices import Price
 from skillc.models.roles import Role
+from skillc.models.scope import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import AnswerPlan, Plan
 from skillc.processes.command import CommandResult, describe_status, temporary_folder

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from skillc.json_values import JsonObject, canonical_ascii
 from skillc.language.rollouts import ENVIRONMENT_DEFAULTS
 from skillc.models.calls import Call, Completion, Message
-from skillc.models.dspy_lm import current_scope
+from skillc.models.scope import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.processes.interpreters import declared_path

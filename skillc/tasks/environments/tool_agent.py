@@ -26,7 +26,8 @@ from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.language.rollouts import ACT
 from skillc.models.calls import Message
-from skillc.models.dspy_lm import current_scope, sent_messages
+from skillc.models.dspy_lm import sent_messages
+from skillc.models.scope import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import TaskPlan
 from skillc.program.inputs import target_inputs
