@@ -15,8 +15,9 @@ import keyword
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from skillc.dataclass import dataclass
 
 OUTPUT = "skills"
 SKILL_FILE = "SKILL.md"

@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -19,6 +19,7 @@ from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.conflict import check_merged
 from skillc.data.dataset import load_data
 from skillc.data.split import Side
+from skillc.dataclass import dataclass
 from skillc.document.folder import files_of, read_skill
 from skillc.document.skill import Document, Section
 from skillc.evaluate.measuring import spread_examples

@@ -8,10 +8,11 @@ from __future__ import annotations
 import tempfile
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.codes import CODES, RETIRED, Code
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.diagnostics.render import printable, text

@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
 _MARK = re.compile(r"^(?:<{7} [^\n]*|\|{7}(?: [^\n]*|$)|={7}(?=\r?$)|>{7} [^\n]*)", re.MULTILINE)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
 from math import ceil, sqrt
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
 MEDIA_TYPES = {"png": "image/png", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp"}

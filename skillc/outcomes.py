@@ -6,10 +6,11 @@ Scores are integers in millionths, so that sums do not depend on the order of ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject
 
 MICRO = 1_000_000

@@ -11,9 +11,9 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.models.backends.function import Reply
 from skillc.models.rulebook.briefs import Brief, Case
 from skillc.models.rulebook.optimizer import answer_optimizer

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Replace
 from skillc.document.skill import Document, Rule
 from skillc.errors import SkillcError

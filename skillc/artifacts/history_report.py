@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from rich.text import Text
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.loading import paths_of_program, program_and_skill, program_in
+from skillc.dataclass import dataclass
 from skillc.diagnostics.render import printable
 from skillc.errors import SkillcError
 from skillc.items.record import RunItems, read_items

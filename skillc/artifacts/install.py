@@ -12,7 +12,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -20,6 +19,7 @@ from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.artifacts.loading import paths_of_program, program_in
 from skillc.artifacts.owner import path_to
 from skillc.conflict import check_merged
+from skillc.dataclass import dataclass
 from skillc.diagnostics.render import difference
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:

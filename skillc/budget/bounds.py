@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 
 from skillc.budget.call_sizes import CallSizer, most_edits, reservation
@@ -27,6 +27,7 @@ from skillc.budget.steps import (
     steps_per_epoch,
     wave_size,
 )
+from skillc.dataclass import dataclass
 from skillc.gates.stages import reads_batch
 from skillc.gates.terms import MetricTerm, calls
 from skillc.language.commands import COMMANDS

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.gates.stages import OTHER, SMALLEST_GROUP
 from skillc.plan.schema import ModelPlan, PricePlan
 

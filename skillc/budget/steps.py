@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from skillc.budget.spend import CallSizes, Least, Sizes, SpendBound, Stage
+from skillc.dataclass import dataclass
 from skillc.language.loop import OptimizePlan
 from skillc.plan.initial import sections_of
 from skillc.plan.schema import Plan

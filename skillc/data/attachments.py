@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from filecmp import cmp
 from functools import lru_cache
 from os.path import commonpath
@@ -15,6 +15,7 @@ from shutil import copyfileobj
 from pydantic import JsonValue
 
 from skillc.data.cutting import Cut, cut_items, cut_text
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.images import LARGEST_BYTES, ImageInfo, image_info, require_pillow, scale_down, scaled_size
 from skillc.outcomes import Example

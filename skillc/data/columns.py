@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -18,6 +18,7 @@ from skillc.data.attachments import BadFile, paths_in, read_image, read_text, te
 from skillc.data.cutting import Cut, cut_value
 from skillc.data.problems import Problems, closest_name, name_list
 from skillc.data.read import Row, is_csv, parse_json, read_rows
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject
 from skillc.plan.schema import DataPlan, FieldPlan, TaskPlan, TypePlan
 from skillc.text import shown

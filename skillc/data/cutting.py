@@ -6,11 +6,11 @@ The rule is deterministic, and a value that was cut is within its limit, so cutt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.plan.schema import CutPart, FieldPlan
 from skillc.text import counted
 from skillc.tokens import count_tokens, token_spans

@@ -6,7 +6,7 @@ import gc
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from skillc.data.columns import DataColumn, DataFile, columns_of, convert_row
 from skillc.data.problems import Problems, closest_name, location_text, name_list
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.images import image_tokens, most_image_tokens, require_pillow, scaled_size
 from skillc.json_values import JsonObject, as_text, canonical_ascii

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.text import counted, cut, listed
 

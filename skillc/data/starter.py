@@ -6,12 +6,12 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.data.columns import ColumnProfile, profile
 from skillc.data.problems import closest_name, name_list
 from skillc.data.split import written
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.plan.existing import WHOLE_TEXT, Existing, literal_text
 from skillc.syntax.formatting import format_source

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.models.serving.installed import ask_gpus
 
 _MIB = 1024**2

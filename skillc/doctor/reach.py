@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.budget.bounds import tried_models
+from skillc.dataclass import dataclass
 from skillc.doctor.report import Finding
 from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from typing import Literal
 
 from pydantic import JsonValue
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.text import counted
 
 Level = Literal["ok", "note", "missing"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.doctor.machine import Gpu, Machine, Memory, free_disk, machine_here
 from skillc.doctor.report import Finding, Level
 from skillc.doctor.weights import ModelFiles, ModelShape, files_of, hub_cache, is_folder_name, is_offline, shape_of

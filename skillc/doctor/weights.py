@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from skillc.dataclass import dataclass
 
 _KINDS = (".safetensors", ".bin", ".pt", ".gguf")
 _NOT_WEIGHTS = ("optimizer", "scheduler", "training_args", "rng_state", "tokenizer")

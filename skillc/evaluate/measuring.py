@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
 
@@ -17,6 +17,7 @@ from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import SpendBound
 from skillc.data.dataset import Dataset, sizes_of
 from skillc.data.split import Side
+from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import SkillArm

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.evaluate.by_field import value_of
 from skillc.evaluate.job import EvalJob
 from skillc.evaluate.scores import DONE, NOT_RUN, Columns, is_right

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from statistics import median
 from typing import TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.evaluate.by_field import parts_by
 from skillc.evaluate.job import EvalJob
 from skillc.evaluate.skills import NONE, SkillArm

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifacts.loading import program_and_skill
 from skillc.data.dataset import load_data
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.export.benchmark import Benchmark, benchmark_of, write_benchmark
 from skillc.export.evals import Eval, evals_of, write_evals

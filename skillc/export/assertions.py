@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.gates.terms import CallTerm, FieldTerm, show_term
 from skillc.items.record import Measure, measures_of
 from skillc.json_values import as_text

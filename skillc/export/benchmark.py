@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from statistics import fmean, stdev
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.export.assertions import Assertions, Grade
 from skillc.export.evals import Eval

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from shutil import copyfile
 
@@ -14,6 +13,7 @@ from skillc.data.attachments import paths_in
 from skillc.data.evals import FOLDER, as_described
 from skillc.data.problems import Problems
 from skillc.data.read import read_rows
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.export.assertions import Assertions, expected_output
 from skillc.files import write_atomically

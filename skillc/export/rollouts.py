@@ -6,12 +6,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document
 from skillc.errors import SkillcError

@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import cast
 
-import numpy as np
-
 from skillc.dataclass import dataclass
 from skillc.gates.evaluate import decide, value
 from skillc.gates.evidence import Evidence, SplitEvidence
@@ -300,6 +298,8 @@ def _split(term: Term, evidence: Evidence) -> SplitEvidence:
 
 def _measured(term: Term, evidence: Evidence) -> str:
     """` (63 of 80)`: the examples on which all that a quantity reads was measured; empty if all were."""
+    import numpy as np
+
     split = _split(term, evidence)
     columns = [split.column(state, metric) for state, metric in _columns_read(term)]
     if not columns:

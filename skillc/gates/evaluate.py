@@ -11,8 +11,6 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import cast
 
-import numpy as np
-
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.gates.evidence import Evidence, SplitEvidence
@@ -120,6 +118,8 @@ _Evaluator = Callable[[CallTerm, Evidence], Interval]
 
 def _gain_or_loss(call: CallTerm, evidence: Evidence) -> Interval:
     """Mean gain or loss of the candidate over the incumbent, example by example; with `by` that of the worst group."""
+    import numpy as np
+
     metric = call.arguments[0]
     assert isinstance(metric, MetricTerm)
     split = evidence.batch if is_on_batch(call) else evidence.validation

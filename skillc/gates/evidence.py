@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeAlias
 
 from skillc.dataclass import dataclass
 from skillc.gates.intervals import EVERYTHING, Interval
@@ -17,7 +16,13 @@ from skillc.gates.stages import OTHER, SMALLEST_GROUP
 from skillc.gates.terms import SkillState, Term
 from skillc.outcomes import MICRO, Cell, Example, Scored
 from skillc.stats.power import e_value
-from skillc.stats.subsets import Confidence, Groups, Ints
+from skillc.stats.subsets import Confidence, Groups
+
+# numpy is imported by the first evidence, which comes long after the first call of a run.
+if TYPE_CHECKING:
+    import numpy as np
+
+    from skillc.stats.subsets import Ints
 
 _NANO = 10**9
 _MOST_EXACT = 2**62
@@ -47,7 +52,7 @@ class ScoreBounds:
     high: Ints
 
 
-_Costs = tuple[Ints, Ints]
+_Costs: TypeAlias = "tuple[Ints, Ints]"
 """Known cost by example, and the number of samples whose cost is unknown."""
 
 
@@ -83,6 +88,8 @@ class SplitEvidence:
         """The bounds of a metric for a skill, by example; `refresh` updates them."""
         key = (state, metric)
         if key not in self._columns:
+            import numpy as np
+
             bounds = [self._bounds(state, metric, example) for example in self.examples]
             exact = self._exact(metric)
             low, high = (np.array([pair[end] for pair in bounds], dtype=exact) for end in (0, 1))
@@ -110,6 +117,8 @@ class SplitEvidence:
         return {example.id: i for i, example in enumerate(self.examples)}
 
     def _exact(self, metric: str) -> type[np.int64] | type[object]:
+        import numpy as np
+
         whole = self.ranges[metric]
         most = 2 * max(abs(whole.low), abs(whole.high)) * self.samples * max(1, len(self.examples))
         return np.int64 if most < _MOST_EXACT else object
@@ -132,6 +141,8 @@ class SplitEvidence:
     def positives(self, condition: Term) -> Ints:
         """1 for each example on which a condition on the data holds, else 0."""
         if condition not in self._conditions:
+            import numpy as np
+
             assert self.holds is not None
             found = [int(self.holds(condition, example)) for example in self.examples]
             self._conditions[condition] = np.array(found, dtype=np.int64)
@@ -213,6 +224,8 @@ class SplitEvidence:
         if not self.examples:
             return EVERYTHING
         if state not in self._costs:
+            import numpy as np
+
             read = [self._price(state, example) for example in self.examples]
             known, unknown = (np.array([pair[i] for pair in read], dtype=object) for i in (0, 1))
             self._costs[state] = known, unknown

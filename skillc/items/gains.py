@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.items.record import SPLITS, Item, RunItems, Score, SplitName
 from skillc.outcomes import MICRO
 from skillc.stats.verdict import PairedScore, judge

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.items.record import Item, Measure, RunItems, Score, SplitName
 
 Mark = Literal["right", "wrong", "unmeasured", "not run"]

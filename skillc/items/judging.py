@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
+from skillc.dataclass import dataclass
 from skillc.items.record import Measure, RunItems, SplitName
 from skillc.stats.agreement import Agreement, Rated, agreement, correlation
 

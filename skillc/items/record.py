@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
@@ -12,6 +11,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.gates.terms import metrics_read

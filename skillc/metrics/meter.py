@@ -7,7 +7,6 @@ import json
 import math
 import operator as operators
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from skillc import user_code
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.gates.terms import (
     CallTerm,

@@ -17,11 +17,11 @@ import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
 from skillc.plan.schema import TypePlan

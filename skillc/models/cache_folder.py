@@ -11,12 +11,13 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.models.cache import (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
+
+from skillc.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.models.backends.connections import disconnect
 
 T = TypeVar("T")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models.failures import OFFLINE
 from skillc.models.serving.launch import Launch

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models.calls import Usage
 from skillc.redaction import Redactor

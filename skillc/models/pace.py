@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.plan.schema import PacingPlan
 
 

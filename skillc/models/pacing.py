@@ -8,9 +8,10 @@ import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 
+from skillc.dataclass import dataclass
 from skillc.models.failures import FIXES, AttemptOutcome, EndpointUnreachable
 from skillc.models.pace import Outage, Pace, Quota, RetryPolicy
 from skillc.models.roles import Role, describe_roles

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from skillc.budget.bounds import STAGE
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.attempts import overuse_of, read_reply, to_send

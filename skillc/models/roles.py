@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillc.budget.spend import price_hint
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.images import info_of_uri, most_image_tokens
 from skillc.json_values import canonical_ascii

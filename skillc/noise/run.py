@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.data.dataset import load_data
 from skillc.data.split import Side
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.measuring import (
     Measured,

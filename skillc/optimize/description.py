@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ABOUT_CHARACTERS
 from skillc.budget.steps import steps_of, steps_per_epoch
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, Rule, Section, new_id
 from skillc.gates.evaluate import decide
 from skillc.gates.functions import CONDITIONAL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from skillc.budget.null_arm import Turn
 from skillc.data.dataset import Dataset
+from skillc.dataclass import dataclass
 from skillc.document.edits import Edit
 from skillc.document.skill import Document, digest
 from skillc.gates.stages import gates_for

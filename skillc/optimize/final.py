@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import metrics_read
 from skillc.language.loop import SPENDING_CAPS

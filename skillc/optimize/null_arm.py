@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
 
-import numpy as np
-
 from skillc.budget.null_arm import NULL_ARM
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.gates import units
 from skillc.gates.evaluate import decide_all
@@ -233,6 +232,8 @@ class _Pair:
 
     def exchanged(self, groups: frozenset[str]) -> Evidence:
         """Return the evidence with the two measurements exchanged in some groups."""
+        import numpy as np
+
         plain = self._plain
         split = self._split(lambda state, example: (state == "candidate") != (example.group in groups))
         swapped = np.array([example.group in groups for example in split.examples])

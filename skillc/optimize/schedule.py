@@ -6,12 +6,13 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
 from skillc.budget.call_sizes import OPEN_SECTION
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.language.loop import SchedulePlan
 from skillc.outcomes import Example

@@ -7,10 +7,10 @@ are no result: the proposal waits, or its candidate stays undecided.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Edit, apply_edits
 from skillc.document.skill import Document
 from skillc.errors import SkillcError

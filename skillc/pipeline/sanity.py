@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
 from skillc.data.dataset import Dataset
+from skillc.dataclass import dataclass
 from skillc.document.edits import apply_edits
 from skillc.document.skill import Document, digest
 from skillc.document.tool_lines import knowing_tools

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from skillc.artifact_paths import SKILL_FILE
 from skillc.conflict import refuse_unmerged
+from skillc.dataclass import dataclass
 from skillc.document.folder import read_linked, texts_in_one, with_scripts
 from skillc.document.skill import Document, Rule, tokens
 from skillc.document.skill_md import as_declared

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ABOUT_CHARACTERS, SKILL_FILE
+from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.document.folder import read_skill
 from skillc.document.markdown import lines_of, prose

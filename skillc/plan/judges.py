@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, cast
 
+from skillc.dataclass import dataclass
 from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm, TextConstant, WordTerm, calls, walk
 from skillc.language.checked import Entity, Word, amount_of, items_of, word_of

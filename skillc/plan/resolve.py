@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from math import gcd, lcm
 from typing import cast, get_args
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Reporter
 from skillc.document.markdown import heading
 from skillc.document.skill import Mode

@@ -6,10 +6,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
 

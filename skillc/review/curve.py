@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
+from skillc.dataclass import dataclass
 from skillc.items.record import SplitName
 from skillc.outcomes import MICRO, Scored
 from skillc.review.decisions import Bound, Decision

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from typing import Literal, cast
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Edit, edit_from_json
 from skillc.json_values import objects_in
 from skillc.optimize.propose.proposals import wording

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.items.grid import Mark
 from skillc.items.record import Measure, Score, SplitName, measures_of, score_of
 from skillc.json_values import as_text

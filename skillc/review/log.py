@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
@@ -11,6 +10,7 @@ from pydantic import JsonValue
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Delete, Move, Replace
 from skillc.document.skill import tokens
 from skillc.gates.units import dollars

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from skillc.artifact_paths import SKILL_FILE
+from skillc.dataclass import dataclass
 from skillc.document.folder import files_of
 from skillc.document.skill import Document, Section, link_line, section_title, title_of
 from skillc.review.decisions import Decision, ProposedEdit

@@ -7,10 +7,10 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.json_values import as_text
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import MICRO, Example, Scored

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from skillc.dataclass import dataclass
 from skillc.items.gains import Gains, gains_of
 from skillc.items.record import RunItems
 from skillc.items.report import judging_lines, shown_metrics, vanishing_lines

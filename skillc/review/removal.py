@@ -7,10 +7,10 @@ that an edit is credited with are an association.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, Section
 from skillc.items.record import Item
 from skillc.outcomes import MICRO, Scored

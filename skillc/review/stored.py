@@ -11,12 +11,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.optimize.rollouts import Outcome

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
 from skillc.artifacts.loading import SUFFIX
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import as_text
 from skillc.plan.lock import read_lock

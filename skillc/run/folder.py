@@ -6,9 +6,10 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.store import RunStore

@@ -17,11 +17,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from skillc.dataclass import dataclass
 from skillc.processes.command import temporary_folder
 from skillc.sandbox.container import ENGINES, Engine, ask_in_container, failure_of
 from skillc.sandbox.policy import WORK, Kind, Mount, Policy

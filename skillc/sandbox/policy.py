@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.processes.command import End
 
 Kind = Literal["bubblewrap", "landlock", "docker", "podman", "unsafe"]

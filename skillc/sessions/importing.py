@@ -7,12 +7,13 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
+from skillc.dataclass import dataclass
 from skillc.sessions.audit import reason_apart
 from skillc.sessions.privacy import Cleaner
 from skillc.sessions.readers.records import Problem

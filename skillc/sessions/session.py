@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
+from skillc.dataclass import dataclass
 from skillc.json_values import canonical_ascii
 from skillc.redaction import redact_value
 from skillc.trajectories.trajectory import FileChange, Message, Observation, Step, ToolCall, Trajectory, redacted

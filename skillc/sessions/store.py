@@ -7,10 +7,10 @@ import sqlite3
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.sessions.audit import Reason
 from skillc.sessions.session import Session, Tokens

@@ -11,11 +11,11 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from math import sqrt
 from statistics import NormalDist
 
+from skillc.dataclass import dataclass
 from skillc.stats.power import mean_interval
 
 _Z = NormalDist().inv_cdf(0.975)

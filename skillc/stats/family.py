@@ -7,10 +7,10 @@ chance of any false claim is at most the level, however the tests depend on each
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.stats.power import LEVEL
 from skillc.stats.verdict import PairedScore, Verdict, VerdictWord, judge, largest_p, p_range
 

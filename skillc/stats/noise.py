@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import exp, sqrt
 from statistics import NormalDist
 
+from skillc.dataclass import dataclass
 from skillc.outcomes import MICRO
 from skillc.stats.power import mean_interval
 

@@ -24,12 +24,12 @@ long as the labels differ on at most half of the examples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, sqrt
 from statistics import NormalDist
 
+from skillc.dataclass import dataclass
 from skillc.stats.agreement import LEAST_GROUPS_FOR_SPREAD, PairSums, Rated, group_sums
 from skillc.stats.power import LEVEL, POWER
 

@@ -8,22 +8,32 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
-# Eight groups a byte; the sums of a subset are looked up byte by byte, in integers.
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+# numpy is imported by the first statistic, which comes long after the first call of a run.
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Bytes: TypeAlias = npt.NDArray[np.uint8]
+    # Exact integers: 64 bits if all sums fit, else Python's.
+    Ints: TypeAlias = npt.NDArray[Any]
+
 _MOST_EXACT = 2**62
 _MOST_KEPT = 2**23
 
-Bytes = npt.NDArray[np.uint8]
+
+@lru_cache(maxsize=1)
+def _bits() -> npt.NDArray[np.int64]:
+    """Eight groups a byte; the sums of a subset are looked up byte by byte, in integers."""
+    import numpy as np
+
+    return np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
 
 
 def subset_sums(columns: Sequence[Sequence[int]], count: int, seed: bytes) -> npt.NDArray[np.int64]:
@@ -51,6 +61,8 @@ class RunningSums:
     """
 
     def __init__(self, columns: int, groups: int, count: int, seed: bytes) -> None:
+        import numpy as np
+
         self._drawing = (groups, count, seed)
         self._values = np.zeros((columns, -(-groups // 8) * 8), dtype=np.int64)
         self._sums = np.zeros((columns, _size(groups, count)), dtype=np.int64)
@@ -61,6 +73,8 @@ class RunningSums:
         Raises:
             SkillcError: the sums pass 2**62, where they would no longer be exact.
         """
+        import numpy as np
+
         groups = self._drawing[0]
         _check_exact(columns)
         moved = np.zeros_like(self._values)
@@ -68,13 +82,15 @@ class RunningSums:
         moved -= self._values
         changed = np.flatnonzero(np.any(moved.reshape(len(moved), -1, 8), axis=(0, 2))).tolist()
         for i, eight in zip(changed, _some_eights(*self._drawing, changed), strict=True):
-            self._sums += (moved[:, 8 * i : 8 * i + 8] @ _BITS.T)[:, eight]
+            self._sums += (moved[:, 8 * i : 8 * i + 8] @ _bits().T)[:, eight]
         self._values += moved
         return self._sums[:, _not_empty(*self._drawing)]
 
 
 def _check_exact(columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> None:
     """Compare in Python's integers if 64 bits might not suffice."""
+    import numpy as np
+
     for values in columns:
         if isinstance(values, np.ndarray) and values.dtype == np.int64:
             most = max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -90,6 +106,8 @@ def _check_exact(columns: Sequence[Sequence[int] | npt.NDArray[Any]]) -> None:
 @lru_cache(maxsize=4)
 def _not_empty(groups: int, count: int, seed: bytes) -> npt.NDArray[np.bool_]:
     """Which subsets contain a group."""
+    import numpy as np
+
     seen = np.zeros(_size(groups, count), dtype=np.uint8)
     for eight in _some_eights(groups, count, seed, range(-(-groups // 8))):
         seen |= eight
@@ -108,6 +126,8 @@ def _all_of_them(groups: int, count: int) -> bool:
 def _some_eights(groups: int, count: int, seed: bytes, which: Sequence[int]) -> Iterator[Bytes]:
     """For some eights of the groups, one byte per subset with the groups that it contains."""
     if _all_of_them(groups, count):
+        import numpy as np
+
         every = np.arange(2**groups)
         yield from ((every >> 8 * i & 255).astype(np.uint8) for i in which)
     elif groups * count <= 8 * _MOST_KEPT:
@@ -124,14 +144,12 @@ def _kept(groups: int, count: int, seed: bytes) -> tuple[Bytes, ...]:
 
 def _drawn(eight: int, groups: int, count: int, seed: bytes) -> Bytes:
     """Bits of SHAKE-256, the same on every machine and with every version of numpy."""
+    import numpy as np
+
     first = 8 * eight
     stream = hashlib.shake_256(seed + first.to_bytes(4, "big")).digest(count)
     mask = (1 << min(8, groups - first)) - 1
     return np.frombuffer(stream, dtype=np.uint8) & np.uint8(mask)
-
-
-# Exact integers: 64 bits if all sums fit, else Python's.
-Ints = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +169,8 @@ class Groups:
     @classmethod
     def of(cls, members: Iterable[list[int]]) -> Groups:
         """Build the partition from the indices of each group; no group is empty."""
+        import numpy as np
+
         groups = list(members)
         sizes = tuple(len(group) for group in groups)
         order = np.array([i for group in groups for i in group], dtype=np.intp)
@@ -163,6 +183,8 @@ class Groups:
             return values[:0]
         if len(self.sizes) == len(values):
             return values[self.order]
+        import numpy as np
+
         return np.asarray(np.add.reduceat(values[self.order], self.starts))
 
 

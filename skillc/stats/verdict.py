@@ -9,10 +9,11 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
+from skillc.dataclass import dataclass
 from skillc.outcomes import MICRO
 from skillc.stats.power import LEAST_GROUPS, LEVEL, detectable_gain
 from skillc.text import counted

@@ -17,11 +17,12 @@ import pickle
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 from uuid import uuid4
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models.calls import Call, Completion
 from skillc.models.client import Client, Outside

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +19,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import PrivateAttr
 from pydantic_core import to_jsonable_python
 
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject, as_text
 from skillc.language.rollouts import REACT_DEFAULTS
 from skillc.models.calls import well_formed

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject
 from skillc.models.calls import Completion

@@ -11,9 +11,9 @@ import posixpath
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, script_sections
 from skillc.errors import SkillcError
 from skillc.json_values import canonical, fields_of

@@ -12,13 +12,13 @@ import re
 import types
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import JsonValue, TypeAdapter
 
 from skillc.data.dataset import Dataset
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Severity
 from skillc.document.skill import Document
 from skillc.errors import SkillcError

@@ -8,13 +8,14 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.metrics.judging.judges import Verdicts
 from skillc.metrics.meter import NO_VERDICTS, Meter, MetricError, RolloutScores

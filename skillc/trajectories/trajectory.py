@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject
 from skillc.redaction import redact_value
 from skillc.tokens import count_tokens, trim

@@ -8,13 +8,13 @@ compile that delivers takes over its history and removes it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner, other_owner
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import Planned

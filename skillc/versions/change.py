@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Label, Severity
 from skillc.language.checked import Checked
 from skillc.syntax.source import Source, Span

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic, Label, Severity
 from skillc.diagnostics.formats import as_json as diagnostics_json
 from skillc.errors import SkillcError

@@ -7,9 +7,9 @@ import os
 import posixpath
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.text import listed

@@ -12,12 +12,12 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import ArtifactPaths, is_script
 from skillc.artifacts.owner import check_owner, path_to
 from skillc.conflict import check_merged
+from skillc.dataclass import dataclass
 from skillc.diagnostics.render import difference
 from skillc.document.folder import texts_in_one
 from skillc.errors import SkillcError

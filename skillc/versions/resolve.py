@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.loading import program_in
 from skillc.artifacts.owner import program_of
 from skillc.conflict import has_marks
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Diagnostic
 from skillc.errors import SkillcError
 from skillc.plan.lock import Lock, has_digest, merge_looks, parse_lock, write_lock

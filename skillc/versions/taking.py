@@ -9,11 +9,11 @@ program cannot express are refused by name.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.artifact_paths import ArtifactPaths
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Fix
 from skillc.diagnostics.fixing import apply_fixes
 from skillc.diagnostics.render import difference

@@ -18,7 +18,8 @@ from model_plans import Scripted, plan_of, reply
 from skillc.artifact_paths import ArtifactPaths
 from skillc.document.skill import document_of, for_target
 from skillc.models.client import Client
-from skillc.models.dspy_lm import make_lm, scope
+from skillc.models.dspy_lm import make_lm
+from skillc.models.scope import scope
 from skillc.program.artifact import artifact_files, write_artifact
 from skillc.program.module import SkillModule
 from skillc.program.names import instructions

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.budget.judging import one_judge
 from skillc.budget.spend import SpendBound
 from skillc.data.dataset import load_data, sizes_of
 from skillc.data.split import Side
+from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import suggest
 from skillc.errors import SkillcError
 from skillc.evaluate.judge_check.labels import Label, read_labels

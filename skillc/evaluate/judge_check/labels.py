@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from skillc.data.problems import Problems
 from skillc.data.read import read_rows
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.metrics.judging.check.questions import Item

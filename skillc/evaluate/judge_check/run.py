@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.judge_check.job import JudgeCheckJob
 from skillc.evaluate.judge_check.labels import Label, write_sheet

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal
@@ -12,6 +11,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import check_owner
 from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.job import compile_run
 from skillc.evaluate.measuring import (

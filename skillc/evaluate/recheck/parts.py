@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.document.markdown import tidy
 from skillc.document.skill import Document, Section, section_title, split_rules
 from skillc.json_values import as_text

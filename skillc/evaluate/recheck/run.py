@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.evaluate.measuring import Measured, ending, failures_of, until_stopped, with_retries
 from skillc.evaluate.recheck.job import RecheckJob, arm_without
 from skillc.evaluate.recheck.parts import Part

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import median
 
+from skillc.dataclass import dataclass
 from skillc.gates.terms import CallTerm
 from skillc.metrics.judging.prompt import TIE, A, B
 from skillc.metrics.judging.verdict import JudgeFailed, Mark, Reply, Verdict

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.gates.terms import CallTerm
 from skillc.metrics.judging.combine import Judged, Marked
 from skillc.metrics.judging.verdict import JudgeFailed

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.json_values import values_within
 from skillc.metrics.judging.prompt import NO, TIE, YES, A, B
 from skillc.plan.schema import CriterionPlan, RubricPlan

@@ -10,10 +10,10 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import as_text, digest
 from skillc.language.commands import COMMANDS

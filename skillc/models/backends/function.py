@@ -10,11 +10,11 @@ import asyncio
 import copy
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.language.commands import COMMANDS
 from skillc.models.backends.litellm import litellm_providers

@@ -18,13 +18,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models.backends.connections import (
     MOST_BYTES,

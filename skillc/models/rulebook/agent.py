@@ -14,9 +14,9 @@ import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.document.offer import OPEN
 from skillc.models.rulebook.copying import copied_texts, number_or_text, read_copy_rules
 from skillc.models.rulebook.sentences import FUNCTION_WORDS, normal

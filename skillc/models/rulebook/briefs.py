@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.json_values import parse_json
 from skillc.models.rulebook.agent import TRAJECTORY
 from skillc.models.rulebook.sentences import DecisionRule, normal, read_rules, reads_majority

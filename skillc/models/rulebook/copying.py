@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
+from skillc.dataclass import dataclass
 from skillc.models.rulebook.sentences import Clause, is_true, mask, normal, read_condition, sentences_of
 
 ORDINALS = ("first", "second", "third", "fourth", "fifth")

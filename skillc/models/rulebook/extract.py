@@ -6,8 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import Brief, Case
 from skillc.models.rulebook.copying import (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.models.rulebook.briefs import Brief, Case, SkillRule
 from skillc.models.rulebook.sentences import (
     NO_SIGNS,

@@ -6,8 +6,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from skillc.dataclass import dataclass
 from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import Brief, Case, elements, find_answer, plain
 from skillc.models.rulebook.edits import (

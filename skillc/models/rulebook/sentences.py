@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from skillc.dataclass import dataclass
 
 Kind = Literal["mentions", "starts", "ends"]
 

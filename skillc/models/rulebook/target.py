@@ -15,11 +15,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import dropwhile
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.document.offer import OPEN
 from skillc.json_values import parse_json
 from skillc.models.rulebook.agent import (

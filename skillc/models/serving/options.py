@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import spelling_hint
 from skillc.errors import SkillcError
 from skillc.language.kinds import DTYPES

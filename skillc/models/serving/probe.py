@@ -9,10 +9,12 @@ import os
 import re
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+
+from skillc.dataclass import dataclass
 
 _LISTENING = "0A"
 

@@ -10,10 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models.failures import scrub
 from skillc.processes.guard import SECRETS, guard_command, is_dead, stat_of

@@ -10,13 +10,14 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Literal, Protocol
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.files import write_atomically
 from skillc.models.failures import PermanentFailure
 from skillc.models.serving.probe import Address, PrefixCache, classify_server, is_shared, port_of

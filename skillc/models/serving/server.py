@@ -8,10 +8,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.models.failures import PermanentFailure

@@ -11,10 +11,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, SearchState, goal_change

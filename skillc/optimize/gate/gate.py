@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from pydantic import JsonValue
 
 from skillc.data.overlap import overlap
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, tokens
 from skillc.gates.evaluate import decide_all
 from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence

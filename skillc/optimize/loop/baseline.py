@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from skillc.budget.steps import patience_of
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.gates.evaluate import decide

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from functools import partial
 from typing import Literal, TypeAlias
@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import JsonValue
 
 from skillc.budget.steps import scheduled_steps
+from skillc.dataclass import dataclass
 from skillc.document.edits import apply_edits
 from skillc.document.skill import digest
 from skillc.optimize.engine import (

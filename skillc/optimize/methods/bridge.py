@@ -11,9 +11,9 @@ import contextvars
 import inspect
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
 from skillc.document.tool_lines import HOW_TO_RENAME

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -29,6 +28,7 @@ from skillc.budget.steps import (
     rollouts_of,
     trials_of,
 )
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError
 from skillc.models.client import Client

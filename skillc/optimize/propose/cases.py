@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate, zip_longest
 from types import MappingProxyType
 from typing import TypeVar
@@ -14,6 +14,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from skillc.budget.call_sizes import EFFECTS_LIMIT, REJECTED_LIMIT
+from skillc.dataclass import dataclass
 from skillc.document.offer import OPEN
 from skillc.document.skill import Document, for_optimizer, has_text_rules, script_sections
 from skillc.optimize.engine import CandidateEffect, Engine, RejectedEdit, SearchState, failing_examples

@@ -8,13 +8,14 @@ of its trial, and goes to the gates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 
 from pydantic import JsonValue
 
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
+from skillc.dataclass import dataclass
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.markdown import Refusal
 from skillc.document.rewrites import WantedRule

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Literal
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits, edit_to_json
 from skillc.document.skill import Document
 from skillc.optimize.propose.prompting import EditView

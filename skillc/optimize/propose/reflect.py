@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import permutations, zip_longest
 
 from skillc.budget.steps import FAN_IN, MOST_CITED
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Replace
 from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, SearchState

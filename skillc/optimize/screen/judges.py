@@ -7,11 +7,12 @@ measured examples of the step, by answer and by text, without a call.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, zip_longest
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine, SearchState, goal_change

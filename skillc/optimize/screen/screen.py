@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TypeAlias
 
 from skillc.budget.steps import own_cases, right_cases
+from skillc.dataclass import dataclass
 from skillc.document.edits import Edit, apply_edits
 from skillc.document.skill import Document, digest
 from skillc.models.concurrency import gather

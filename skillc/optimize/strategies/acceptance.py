@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import digest, tokens
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, decision_record, is_right, mean_score
 from skillc.optimize.gate.decide import with_rejected

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import JsonValue
 
 from skillc.budget.call_sizes import DECISIONS_LIMIT, MEMORY_LIMIT
 from skillc.budget.steps import SCAN, epochs_of
+from skillc.dataclass import dataclass
 from skillc.document.edits import rewrite
 from skillc.document.skill import Document, Section, digest
 from skillc.gates.stages import gates_for

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.optimize.engine import Engine
 from skillc.optimize.propose.prompting import HitView, ReflectRequest, TrajectoryView, lookup_messages
 from skillc.optimize.propose.replies import LookReply, Lookup, ReflectReply

@@ -7,10 +7,11 @@ unless the mechanism overrides it, so the loop calls all hooks and never asks wh
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 from pydantic import JsonValue
+
+from skillc.dataclass import dataclass
 
 if TYPE_CHECKING:
     from skillc.document.skill import Document

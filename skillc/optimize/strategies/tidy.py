@@ -9,12 +9,13 @@ those that a skill fails against itself: they require a gain, which tidying does
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeGuard
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.change import base_of_change
 from skillc.document.edits import Add, Delete, Edit, Replace, apply_edits
 from skillc.document.markdown import Refusal

@@ -8,9 +8,10 @@ a trace become separate sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.sessions.readers.records import steps_of_chat, text_of
 from skillc.sessions.session import End, Event, Mark, Session, Tokens
 from skillc.trajectories.trajectory import Message, Step

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.sessions.readers.records import Head, Problem, json_lines, object_of, steps_of_chat, time_of, tokens_of
 from skillc.sessions.session import End, Event, Session, Tokens
 from skillc.trajectories.trajectory import Message, Observation

@@ -7,12 +7,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject
 from skillc.sessions.session import Tokens
 from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall

@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.sessions.readers.records import Head, Problem, head_of
 from skillc.sessions.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from skillc.data.attachments import attachments, fill_workspace
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.json_values import as_text

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject
 from skillc.models.calls import Usage
 from skillc.models.ledger import NANO_PER_DOLLAR

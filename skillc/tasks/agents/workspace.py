@@ -7,10 +7,10 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE
+from skillc.dataclass import dataclass
 from skillc.document.folder import files_of
 from skillc.document.skill import Document
 from skillc.sandbox.policy import MAPPED, WORK, Kind, Mount

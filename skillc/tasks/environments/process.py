@@ -11,10 +11,11 @@ import signal
 import subprocess
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.processes.command import describe_status, end, last_line
 from skillc.processes.guard import GUARD, MARK

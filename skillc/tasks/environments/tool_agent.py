@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import TypeAdapter
 from pydantic_core import to_jsonable_python
 
+from skillc.dataclass import dataclass
 from skillc.document.offer import OPEN
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject

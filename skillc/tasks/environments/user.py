@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.json_values import as_text
 from skillc.models.calls import Completion, Message
 from skillc.models.failures import CallFailed

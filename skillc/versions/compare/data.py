@@ -5,10 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import digest
 from skillc.language.kinds import DATA_FILES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.gates.intervals import Interval
 from skillc.gates.normal import normal_form
 from skillc.gates.prove import Axioms, as_strict

@@ -7,11 +7,11 @@ both alike, so that a judge that only flips is not called biased.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import mean
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.metrics.judging.check.questions import (
     INJECTIONS,
     PADDED,

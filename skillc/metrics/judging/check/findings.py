@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import mean
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.metrics.judging.check.biases import Bias, biases_of
 from skillc.metrics.judging.check.labelled import Labelled, labelled_of
 from skillc.metrics.judging.check.questions import INJECTIONS, SWAPPED, Judgements, plain

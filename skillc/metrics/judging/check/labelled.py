@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from statistics import mean
 
+from skillc.dataclass import dataclass
 from skillc.metrics.judging.check.questions import Judgements, plain, scale_of
 from skillc.stats.agreement import Agreement, Correlation, Rated, agreement, correlation_within
 from skillc.stats.power import mean_interval

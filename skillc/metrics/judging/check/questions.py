@@ -7,12 +7,13 @@ run.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from itertools import cycle, islice
 from statistics import mean
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.metrics.judging.combine import Judged, combine_levels, combine_pairs
 from skillc.metrics.judging.prompt import TIE, A, Case
 from skillc.metrics.judging.verdict import JudgeFailed, Reply, Verdict

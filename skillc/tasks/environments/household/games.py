@@ -13,7 +13,8 @@ import json
 import random
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from skillc.dataclass import dataclass
 
 GOALS: Mapping[str, str] = {
     "pick_and_place_simple": "put a {obj} in {recep}",
