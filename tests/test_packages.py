@@ -125,3 +125,12 @@ def test_check_loads_no_model_code():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.strip().splitlines()[-1] == "[]", done.stdout + done.stderr
+
+
+def test_a_compile_needs_neither_dspy_nor_litellm_nor_numpy_before_its_first_call():
+    code = (
+        "import sys, skillc.cli.running, skillc.cli.runs, skillc.models.backends.openai, skillc.tasks.one_turn\n"
+        "print([name for name in ('dspy', 'litellm', 'openai', 'numpy', 'scipy', 'requests') if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

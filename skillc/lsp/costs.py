@@ -19,7 +19,6 @@ from skillc.language.forms import SettingKind
 from skillc.language.kinds import DATA_FILES
 from skillc.language.links import Symbol
 from skillc.lsp.workspace import Analysis, stamp_of
-from skillc.plan.models import OPTIMIZER, TARGET
 from skillc.text import counted, listed
 
 if TYPE_CHECKING:
@@ -142,6 +141,8 @@ def _gate(costs: Costs, name: str) -> tuple[tuple[Stage, ...], str | None]:
 
 
 def _of_role(costs: Costs, role: str) -> tuple[tuple[Stage, ...], str | None]:
+    from skillc.plan.models import OPTIMIZER, TARGET
+
     if role not in costs.plan.models:
         return (), None
     if role in costs.bounds.judged and role not in (TARGET, OPTIMIZER):

@@ -161,6 +161,15 @@ class ReplyCache:
             with contextlib.suppress(*CACHE_ERRORS):
                 self._disk.close()
 
+    def is_empty(self) -> bool:
+        """Return whether it certainly has no text."""
+        if self._disk is None:
+            return not self._memory
+        try:
+            return len(self._disk) == 0
+        except CACHE_ERRORS:
+            return False
+
     def close(self) -> None:
         """Close the files."""
         if self._disk is not None:

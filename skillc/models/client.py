@@ -278,6 +278,14 @@ class Client:
             for role in self.roles.values():
                 role.backend.load()
 
+    async def try_early(self, role: str) -> None:
+        """Try the models now if no reply is cached, so that a call of a role is certain, instead of before that call.
+
+        A model that cannot be used is then reported before slow work on the call itself.
+        """
+        if not self.roles[role].backend.embedded and self._cache.is_empty():
+            await self._loop.run(self._preflight.passed)
+
     def bind_store(self, store: RunStore | None, salt: str) -> None:
         """Bind the client to one run.
 

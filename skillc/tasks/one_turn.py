@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillc.outcomes import Example
-from skillc.tasks.kind import RolloutKind, Skill, rollout_kind
+from skillc.tasks.kind import RolloutKind, Site, Skill, rollout_kind
 from skillc.trajectories.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -19,12 +18,16 @@ class OneTurn(RolloutKind):
 
     opens = True
 
-    @cached_property
-    def _turns(self) -> Turns:
-        from skillc.tasks.predict import Turns
-
-        return Turns(self.site)
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._turns: Turns | None = None
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`; an unreadable reply is the problem of the trajectory."""
+        if self._turns is None:
+            await self.site.client.try_early(self.site.role)
+            # This imports DSPy, which takes longer than all before the first call.
+            from skillc.tasks.predict import Turns
+
+            self._turns = self._turns or Turns(self.site)
         return await self._turns.run(skill, example, sample=sample)

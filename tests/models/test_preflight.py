@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -63,6 +64,41 @@ def test_all_models_are_tried_side_by_side_before_the_first_call_and_once_in_a_s
     assert [is_trial(sent) for sent in transport.sent] == [True] * 3 + [False] * 5
     assert [sent["model"] for sent in transport.sent[:3]] == ["openai/gpt-4o-mini", "openai/big", "openai/small"]
     assert transport.most_at_once >= 3
+
+
+def test_models_are_tried_early_only_if_no_reply_is_kept() -> None:
+    transport = Scripted()
+
+    async def scenario(client: Client) -> list[int]:
+        sent = []
+        async with client.connected():
+            for _ in range(2):
+                await client.try_early("target")
+                sent.append(len(transport.sent))
+            await client.complete(ASKED)
+            sent.append(len(transport.sent))
+        return sent
+
+    with Client(plan_of(model()), preflight=True, transport=transport) as client:
+        assert asyncio.run(scenario(client)) == [1, 1, 2]
+        assert [is_trial(sent) for sent in transport.sent] == [True, False]
+    with Client(plan_of(model()), transport=transport) as client:
+        assert asyncio.run(scenario(client))[:2] == [2, 2]
+
+
+def test_models_are_not_tried_early_where_a_reply_is_cached(tmp_path: Path) -> None:
+    transport = Scripted()
+    tried(plan_of(model()), transport=transport, cache_folder=tmp_path)
+    transport.sent.clear()
+
+    async def scenario() -> None:
+        async with client.connected():
+            await client.try_early("target")
+            await client.complete(ASKED)
+
+    with Client(plan_of(model()), preflight=True, transport=transport, cache_folder=tmp_path) as client:
+        asyncio.run(scenario())
+    assert transport.sent == []
 
 
 def test_a_trial_has_all_settings_of_its_role_and_of_no_other() -> None:
