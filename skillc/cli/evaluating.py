@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from skillc.cli.arguments import ProgramPath, RunOptions, progress_options, setting_options, split_option
-from skillc.cli.output import print_result
+from skillc.cli.output import print_error, print_result
 
 
 class Names(click.ParamType[tuple[str, ...]]):
@@ -136,7 +136,9 @@ def eval(  # noqa: A001 - the verb's name
     for note in write_files(found.each, csv_file, junit_file):
         click.echo(note, err=True)
     print_result(lambda: run_json(found), lambda: run_table(found), options, soft_wrap=False)
-    return exit_status_measured(found)
+    for _, problem in found.failed:
+        print_error(problem)
+    return exit_status_measured(found) or (2 if found.failed else 0)
 
 
 @click.command(epilog="Example: skillc compare tickets.skill other/skills/route-tickets --split test")

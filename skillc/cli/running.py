@@ -168,7 +168,7 @@ def run_measured(
         raise SkillcError(f"the folder `{home}` cannot be written: {problem.strerror}") from problem
     check_folders(job.planned.checked, plan, job.root)
     facts = RunFacts(budget=plan.budget, expected=ExpectedCalls(job.bound.estimate.calls + job.preflight_calls))
-    run = _open_run(verb, plan, job.root, facts, options, on_interrupt=_KEPT, split=job.split)
+    run = _open_run(verb, plan, job.root, facts, options, on_interrupt=_KEPT, split=job.splits)
     with run as (progress, client, stop):
         if options.fresh:
             client.bind_store(None, secrets.token_hex(8))

@@ -69,6 +69,11 @@ class MeasuringJob:
         return self.planned.plan
 
     @property
+    def splits(self) -> str:
+        """The name of what is measured, for events."""
+        return self.split
+
+    @property
     def root(self) -> Path:
         """The program's folder."""
         return self.planned.root

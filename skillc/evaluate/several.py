@@ -29,13 +29,19 @@ class EvalRun(MeasuringJob):
     jobs: tuple[EvalJob, ...]
     offline: bool = False
 
+    @property
+    def splits(self) -> str:
+        """The split, or `all`."""
+        return self.split if len({job.split for job in self.jobs}) == 1 else "all"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluations(Measured):
     """The results of a run.
 
     Attributes:
-        each: in the order of the jobs; those that the end came before are missing.
+        each: in the order of the jobs; those that failed, or that the end came before, are missing.
+        failed: jobs after the first that could not be measured, with the error.
         one_shot: the skill that was written for the one-shot arm, or why there is none; None if none was asked for.
         transfers: of the compiled skill's gain, one for each split with two cells or more.
     """
@@ -44,11 +50,12 @@ class Evaluations(Measured):
     each: tuple[Evaluation, ...]
     one_shot: Written | None
     transfers: tuple[Transfer, ...]
+    failed: tuple[tuple[EvalJob, SkillcError], ...] = ()
 
     @property
     def left(self) -> tuple[EvalJob, ...]:
         """The jobs that were not begun."""
-        return self.job.jobs[len(self.each) :]
+        return self.job.jobs[len(self.each) + len(self.failed) :]
 
 
 def prepare_run(planned: Planned, options: EvalOptions) -> EvalRun:
@@ -106,10 +113,12 @@ def _splits(place: Place, options: EvalOptions, notes: list[str]) -> Sequence[Si
 def evaluate_run(run: EvalRun, observer: Observer, client: Client, stop: Stop | None = None) -> Evaluations:
     """Measure every job in order, under one budget, until complete or stopped.
 
+    An error after the first job leaves that job out: nothing of what the others measured is lost.
+
     Raises:
-        SkillcError: models, metrics or a lock cannot be used.
+        SkillcError: models, metrics or a lock cannot be used in the first job.
     """
-    written, found = None, list[Evaluation]()
+    written, found, failed = None, list[Evaluation](), list[tuple[EvalJob, SkillcError]]()
     stopped: str | None = None
     if run.jobs[0].one_shot:
         written = write_one_shot(run.jobs[0], observer, client, stop)
@@ -118,8 +127,14 @@ def evaluate_run(run: EvalRun, observer: Observer, client: Client, stop: Stop | 
             observer.note(f"there is no one-shot skill: {written.problem}")
     skill = written.skill if written is not None else None
     for job in run.jobs if stopped is None else ():
-        with _client_of(run, job, client) as own:
-            found.append(evaluate(job.with_one_shot(skill), observer, own, stop))
+        try:
+            with _client_of(run, job, client) as own:
+                found.append(evaluate(job.with_one_shot(skill), observer, own, stop))
+        except SkillcError as problem:
+            if not found:
+                raise
+            failed.append((job, problem))
+            continue
         stopped = found[-1].stopped
         if stopped is not None:
             break
@@ -127,7 +142,9 @@ def evaluate_run(run: EvalRun, observer: Observer, client: Client, stop: Stop | 
     others = [each for each in found if each.job.place == "data"]
     end["served"] = (*end["served"], *(server for each in others for server in each.served))
     end["lost"] = end["lost"] or next((each.lost for each in others if each.lost is not None), None)
-    return Evaluations(job=run, each=tuple(found), one_shot=written, transfers=transfers_of(found), **end)
+    return Evaluations(
+        job=run, each=tuple(found), one_shot=written, transfers=transfers_of(found), failed=tuple(failed), **end
+    )
 
 
 @contextmanager

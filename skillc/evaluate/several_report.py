@@ -9,6 +9,7 @@ from rich.text import Text
 from skillc.diagnostics.render import printable
 from skillc.document.skill_md import to_skill_md
 from skillc.evaluate.as_json import eval_json
+from skillc.evaluate.job import EvalJob
 from skillc.evaluate.report import evaluation_parts, look_lines, preview_lines
 from skillc.evaluate.reporting import bound_line, ending_json, ending_lines
 from skillc.evaluate.several import EvalRun, Evaluations
@@ -47,6 +48,10 @@ def run_json(found: Evaluations) -> dict[str, JsonValue]:
     return {
         "format_version": 1,
         "evaluations": list[JsonValue](every),
+        "failed": [
+            {"where": job.where or None, "split": job.split, "message": problem.message}
+            for job, problem in found.failed
+        ],
         "not_reached": [{"where": job.where or None, "split": job.split} for job in found.left],
         **more,
         **ending_json(found),
@@ -59,9 +64,8 @@ def run_table(found: Evaluations) -> RenderableType:
     lines = []
     if found.one_shot is not None and found.one_shot.problem is not None:
         lines.append(f"there is no one-shot skill: {found.one_shot.problem}")
-    for job in found.left:
-        where = f"{printable(job.where)}, " if job.where else ""
-        lines.append(f"{where}{job.split}: not reached")
+    lines += [f"{_name(job)}: not measured, because of an error" for job, _ in found.failed]
+    lines += [f"{_name(job)}: not reached" for job in found.left]
     facts = ending_lines(found, judge_lines(found.job.plan, found.spent))
     tables = [part for each in found.each for part in evaluation_parts(each)]
     tables += transfer_parts(found.transfers)
@@ -70,3 +74,7 @@ def run_table(found: Evaluations) -> RenderableType:
     if len(found.job.jobs) > 1 or found.transfers or lines:
         tables.append(Text())
     return Group(*tables, Text("\n".join(facts)))
+
+
+def _name(job: EvalJob) -> str:
+    return f"{printable(job.where)}, {job.split}" if job.where else job.split

@@ -146,6 +146,24 @@ def test_a_rollout_that_does_not_fit_is_a_diagnostic(folder: Path) -> None:
     assert error.value.diagnostics[0].code == "SK313"
 
 
+def test_an_error_in_one_place_loses_nothing_of_the_others(folder: Path) -> None:
+    broken = folder / "broken"
+    shutil.copytree(folder / "related", broken)
+    (broken / "bad.py").write_text("def boom(kind, expected):\n    raise KeyError('context')\n")
+    (broken / "things.skill").write_text(
+        PROGRAM.replace("goal correct", 'metric bad = python("bad:boom")\ngoal correct')
+    )
+    found = measured(folder, programs=(broken / "things.skill", folder / "related/things.skill"), without=("none",))
+    assert [each.job.place for each in found.each] == ["own", "data"]
+    ((job, problem),) = found.failed
+    assert job.where == str(broken / "things.skill")
+    assert "KeyError" in problem.message
+    assert "not measured, because of an error" in " ".join(shown(found).split())
+    told: Any = run_json(found)
+    assert told["failed"][0]["message"] == problem.message
+    assert len(found.transfers[0].cells) == 2
+
+
 # ---- every split apart ----------------------------------------------------------------------------
 
 
