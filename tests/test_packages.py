@@ -30,6 +30,7 @@ ORDER = (
         "store",
         "sessions",
         "sandbox",
+        "telemetry",
         "models",
         "metrics",
         "tools",

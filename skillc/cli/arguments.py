@@ -38,6 +38,7 @@ class RunOptions:
     require: str | None = None
     fresh: bool = False
     force: bool = False
+    otel: bool = False
 
     def __post_init__(self) -> None:
         for other, is_set in (("--json", self.as_json), ("--quiet", self.quiet)):
@@ -93,6 +94,9 @@ findings_options = _group(
     click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
 )
 progress_options = _group(
+    click.option(
+        "--otel", is_flag=True, help="Send OpenTelemetry spans to a collector, as OTEL_EXPORTER_OTLP_ENDPOINT does."
+    ),
     click.option("--quiet", "-q", is_flag=True, help="Print the result and errors, but no progress and no notes."),
     click.option("--json-lines", is_flag=True, help="Print one JSON object for each event, the result last."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; progress goes to standard error."),

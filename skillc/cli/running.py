@@ -44,6 +44,7 @@ from skillc.run.json_lines import JsonLines
 from skillc.run.progress import Progress, RunFacts
 from skillc.run.stop import Stop
 from skillc.run.time_left import ExpectedCalls, expected_calls
+from skillc.telemetry.export import exported
 from skillc.watch.compact import display
 
 J = TypeVar("J", bound=MeasuringJob)
@@ -213,7 +214,8 @@ def _open_run(
         with progress, _interruptible(stop, progress, on_interrupt), _warnings_as_notes(progress):
             if note := describe_too_short(client.hide.too_short):
                 progress.note(note)
-            yield progress, client, stop
+            with exported(progress.note, asked=options.otel):
+                yield progress, client, stop
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from skillc.models.pacing import Pacing, Sleep
 from skillc.models.preflight import Preflight
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.installed import refused_seed
+from skillc.models.spans import traced
 from skillc.plan.schema import Plan
 from skillc.redaction import NOTHING, Secret
 from skillc.store import RunStore
@@ -160,11 +161,11 @@ class Client:
             BudgetReached: a cap does not admit the call.
             EndpointUnreachable: the endpoint has answered before, and stays out of reach.
         """
-        return await self._loop.run(lambda: self._complete(call))
+        return await traced(self.roles.get(call.role), call, lambda: self._loop.run(lambda: self._complete(call)))
 
     def complete_sync(self, call: Call) -> Completion:
         """Return the reply to one call, from a thread without an event loop."""
-        return self._loop.run_sync(lambda: self._complete(call))
+        return self._loop.run_sync(lambda: traced(self.roles.get(call.role), call, lambda: self._complete(call)))
 
     @asynccontextmanager
     async def outside(self, role: str, stage: str, most: Spending, *, fix: str) -> AsyncIterator[Outside]:

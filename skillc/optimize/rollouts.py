@@ -27,6 +27,7 @@ from skillc.outcomes import MICRO, Cell, Example, Scored, Unmeasured
 from skillc.plan.schema import Plan
 from skillc.tasks.kind import Skill
 from skillc.tasks.runner import Rollout
+from skillc.telemetry.spans import NO_SPAN, Attributes, Span, span
 from skillc.trajectories.trajectory import Trajectory
 
 # How one rollout is run: skill (None for no skill), example, sample index, stage.
@@ -211,6 +212,12 @@ class Rollouts:
             self._attempts[place] += 1
 
             async def work() -> Outcome:
+                with span("rollout", _described(read, example, sample, attempt, stage)) as opened:
+                    outcome = await rolled_out()
+                    _measured_on(opened, outcome)
+                    return outcome
+
+            async def rolled_out() -> Outcome:
                 try:
                     # Where only a judge failed, the rollout itself is not repeated.
                     rollout = (
@@ -282,7 +289,10 @@ class Rollouts:
 
                 async def work(attempt: int = attempt) -> Outcome:
                     index = (sample, attempt, repeat)
-                    return await self._measured(read.key, example, Rollout(known.trajectory), index, stage)
+                    with span("judge again", _described(read, example, sample, attempt, stage)) as opened:
+                        outcome = await self._measured(read.key, example, Rollout(known.trajectory), index, stage)
+                        _measured_on(opened, outcome)
+                        return outcome
 
                 name = ["judged", read.text_digest, example.id, sample, repeat, attempt]
                 found = await _recorded(wave, name, work)
@@ -327,6 +337,28 @@ class Rollouts:
         measured = self._meter.measure(example, trajectory, verdicts)
         found = statement_marks(self._judges.each if self._judges is not None else (), verdicts)
         return Outcome(measured.cells, trajectory, measured.feedback, measured.failure, counts_of(verdicts), found)
+
+
+def _described(read: _ReadSkill, example: Example, sample: int, attempt: int, stage: str) -> Attributes:
+    """Return the attributes of the span of a rollout."""
+    return {
+        "skillc.skill": read.key,
+        "skillc.example": example.id,
+        "skillc.sample": sample,
+        "skillc.attempt": attempt,
+        "skillc.stage": stage,
+    }
+
+
+def _measured_on(opened: Span, outcome: Outcome) -> None:
+    """Note the scores of a rollout on its span; one that was not measured has failed."""
+    if opened is NO_SPAN:
+        return
+    scored = {name: cell for name, cell in outcome.cells.items() if isinstance(cell, Scored)}
+    opened.set({f"skillc.score.{name}": cell.value / MICRO for name, cell in scored.items()})
+    failed = failure_kind(outcome)
+    if failed is not None:
+        opened.fail(failed, outcome.failure or outcome.feedback)
 
 
 async def _recorded(wave: Wave, name: Sequence[JsonValue], work: Callable[[], Awaitable[Outcome]]) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from skillc.plan.models import TARGET, simulated_users
 from skillc.plan.schema import Plan
 from skillc.run.history import Decision, with_completion
 from skillc.run.recalled import Recalled, record_key
+from skillc.run.spans import TracingObserver
 from skillc.run.stop import Stop
 from skillc.store import RunStore
 from skillc.tasks.kind import Skill, find_kind
@@ -215,7 +216,8 @@ class Session:
         self.plan = plan
         self.client = client
         self.stop = stop or Stop()
-        self.watch = RunObserver(observer, self.stop, record if isinstance(record, RunRecord) else None)
+        self._traced = TracingObserver(observer)
+        self.watch = RunObserver(self._traced, self.stop, record if isinstance(record, RunRecord) else None)
         self._record: Record = record or Unrecorded()
         self._runners: list[RolloutRunner] = []
         client.pacing.report = observer.note
@@ -276,10 +278,15 @@ class Session:
         """At the end, close the connections opened inside, and end what rollouts have started."""
         async with self.client.connected():
             try:
-                yield
+                with self.traced():
+                    yield
             finally:
                 for runner in self._runners:
                     await runner.close()
+
+    def traced(self) -> AbstractContextManager[None]:
+        """Record what happens inside as the span of this run; `connected` does so."""
+        return self._traced.run(self.plan, self.client.hide)
 
     def optimizer(self) -> Optimizer:
         """Return the optimizer model."""

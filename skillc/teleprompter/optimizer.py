@@ -28,6 +28,7 @@ from skillc.plan.schema import Plan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
 from skillc.stats.verdict import Verdict
+from skillc.telemetry.export import traced_by_environment
 from skillc.teleprompter.conversion import (
     ExampleSet,
     Instruction,
@@ -186,7 +187,7 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
         material = example_set(trainset, valset, testset, group=self.group, seed=self.seed)
         lms = UserLMs(dspy.settings.lm, self.optimizer_lm, student)
         plan = self._plan(student, instructions, material, lms)
-        with lms.client(plan, self.cache, self.num_threads) as client:
+        with lms.client(plan, self.cache, self.num_threads) as client, traced_by_environment(_log.warning):
             trained, tested, history = _run_blocking(self._run(student, instructions, material, lms, plan, client))
             ledger = client.ledger.snapshot()
         best = with_instructions(student, texts_for(trained.state.best, plan, instructions))
@@ -240,8 +241,9 @@ class SkillOptimizer(Teleprompter):  # type: ignore[misc]  # dspy has no types
                 Rollouts(plan, runner, ModuleMeter(plan, Path.cwd()), session.watch),
                 _FinalTestReserve(client, len(material.dataset.test), len(instructions)),
             )
-            trained = await train_by_method(engine, initial_document(plan), client)
-            tested = await final_test(trained, look=self._look(material))
+            with session.traced():
+                trained = await train_by_method(engine, initial_document(plan), client)
+                tested = await final_test(trained, look=self._look(material))
         finally:
             await runner.close()
         if tested.verdict.n:

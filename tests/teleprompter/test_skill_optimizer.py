@@ -351,3 +351,18 @@ def test_it_runs_inside_an_event_loop():
         return compiled(Sorter(), book(), testset=None, optimizer=optimizer(budget={"steps": 1}))
 
     assert asyncio.run(notebook()).skillc.history
+
+
+def test_a_compile_of_a_module_is_traced(monkeypatch):
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from otlp_collector import collector
+
+    with collector() as found:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", found.url)
+        program = compiled(Sorter(), book(), trainset=TRAIN[:24], optimizer=optimizer(budget={"steps": 1}))
+    calls = [span for span in found.spans if span.name.startswith("chat ")]
+    assert len(calls) == total(program)["calls"]
+    paths = {" > ".join(found.path(span)) for span in calls}
+    assert "run sorter > stage baseline > rollout > chat scripted" in paths
+    assert any(path.startswith("run sorter > stage train > step > stage gate > rollout > chat") for path in paths)
