@@ -259,6 +259,7 @@ class _CommitWriter:
         self._last: Future[None] = Future()
         self._last.set_result(None)
         self._closing = False
+        self._wrapped: tuple[asyncio.AbstractEventLoop, Future[None], asyncio.Future[None]] | None = None
         self._thread = threading.Thread(target=self._work, name="skillc store", daemon=True)
         self._thread.start()
 
@@ -279,8 +280,12 @@ class _CommitWriter:
         """As `sync`, in an event loop."""
         done = self._awaited()
         if not done.done():
+            # One for all waiters of a commit: each that is wrapped would wake the loop.
+            loop = asyncio.get_running_loop()
+            if self._wrapped is None or self._wrapped[:2] != (loop, done):
+                self._wrapped = loop, done, asyncio.wrap_future(done)
             # Cancelling one waiter must not cancel the commit for the others.
-            await asyncio.shield(asyncio.wrap_future(done))
+            await asyncio.shield(self._wrapped[2])
         done.result()
 
     def close(self) -> None:

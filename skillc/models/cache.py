@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import diskcache
 from diskcache.core import MODE_RAW, MODE_TEXT
@@ -121,6 +121,22 @@ def _require_text(value: Any) -> None:
         raise TypeError("only texts are cached")
 
 
+class _Entry(NamedTuple):
+    """A text to be written, with the text of its label."""
+
+    key: str
+    text: str
+    tag: str | None
+
+
+class _Batch(NamedTuple):
+    """What is written together on one event loop, and the task that writes it."""
+
+    loop: asyncio.AbstractEventLoop
+    entries: list[_Entry]
+    written: asyncio.Task[None]
+
+
 class ReplyCache:
     """Texts by key. An error during the run is warned about once; it costs replies, never the run.
 
@@ -133,6 +149,7 @@ class ReplyCache:
         self._sleep = sleep
         self._memory: OrderedDict[str, str] = OrderedDict()
         self._disk: Any = open_cache(folder, _ONE_TRY) if folder is not None else None
+        self._batch: _Batch | None = None
         self._warned = False
 
     async def get(self, key: str) -> str | None:
@@ -153,13 +170,41 @@ class ReplyCache:
             if len(self._memory) > _MEMORY_KEPT:
                 self._memory.popitem(last=False)
             return
+        entry = _Entry(key, text, label.as_text() if label is not None else None)
+        loop = asyncio.get_running_loop()
+        batch = self._batch
+        if batch is None or batch.loop is not loop:
+            entries: list[_Entry] = []
+            batch = self._batch = _Batch(loop, entries, loop.create_task(self._write_soon(entries)))
+        batch.entries.append(entry)
+        # A caller that is cancelled must not take the replies of the others with it.
+        await asyncio.shield(batch.written)
+
+    async def _write_soon(self, entries: list[_Entry]) -> None:
+        """Write all that was put in one iteration of the event loop, in one transaction."""
+        if self._batch is not None and self._batch.entries is entries:
+            self._batch = None
         try:
-            await self._patiently(lambda: self._disk.set(key, text, tag=label.as_text() if label is not None else None))
+            await self._patiently(lambda: self._write(entries))
         except CACHE_ERRORS as problem:
-            self._warn("written", problem)
-            # An open transaction would lock out all other processes.
-            with contextlib.suppress(*CACHE_ERRORS):
-                self._disk.close()
+            self._give_up(problem)
+            # One that cannot be written costs no other.
+            for entry in entries if len(entries) > 1 else ():
+                try:
+                    await self._patiently(lambda entry=entry: self._write([entry]))  # type: ignore[misc]
+                except CACHE_ERRORS as problem:
+                    self._give_up(problem)
+
+    def _write(self, entries: list[_Entry]) -> None:
+        with self._disk.transact():
+            for entry in entries:
+                self._disk.set(entry.key, entry.text, tag=entry.tag)
+
+    def _give_up(self, problem: Exception) -> None:
+        self._warn("written", problem)
+        # An open transaction would lock out all other processes.
+        with contextlib.suppress(*CACHE_ERRORS):
+            self._disk.close()
 
     def is_empty(self) -> bool:
         """Return whether it certainly has no text."""
@@ -212,6 +257,8 @@ def open_cache(folder: Path, timeout: float) -> Any:
             disk=_Texts,
             eviction_policy="none",
             size_limit=2**62,
+            # Nothing expires, so nothing has to be looked for.
+            cull_limit=0,
             statistics=0,
             # All texts in one database, whatever their size: a full disk leaves no partial file.
             disk_min_file_size=2**62,

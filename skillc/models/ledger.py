@@ -109,7 +109,7 @@ class Account:
         self.spent = Spending()
         self.reserved = Spending()
         self.closed_by: str | None = None
-        self._caps = caps
+        self._caps = caps if any(cap is not None for cap in caps) else None
         self._queue: deque[tuple[Spending, asyncio.Future[None]]] = deque()
         self._aside = Spending()
         self._largest = Spending()
@@ -190,6 +190,8 @@ class Account:
         return {"total": _sum(self.lines.values()).as_json(), "lines": lines}
 
     def _exceeded(self, amount: Spending) -> str | None:
+        if self._caps is None:
+            return None
         return self._caps.exceeded_by(self.spent.plus(self.reserved).plus(self._aside).plus(amount))
 
     def _advance(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from ipaddress import ip_address
 from typing import Any
@@ -40,27 +40,37 @@ class Price:
     dear_above: int | None = None
     reasoning: Fraction | None = None
     call: Fraction = Fraction(0)
+    # The rates as whole numbers over one denominator: calls are priced several times, and fractions are slow.
+    _whole: tuple[int, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        reasoning = self.output if self.reasoning is None else self.reasoning
+        rates = (self.input, self.cached, self.output, reasoning, self.most_input, self.most_output, self.call)
+        denominator = math.lcm(*(rate.denominator for rate in rates))
+        whole = (rate.numerator * (denominator // rate.denominator) for rate in rates)
+        object.__setattr__(self, "_whole", (denominator, *whole))
 
     def cost(self, usage: Usage) -> int:
         """Return the nano-dollars at list price, a function of the tokens alone: no discount for cached prompts."""
-        return self._cost(usage, self.input)
+        return self._cost(usage, discount=False)
 
     def discounted(self, usage: Usage) -> int:
         """Return the nano-dollars with the discount for prompts that the provider had cached."""
-        return self._cost(usage, self.cached)
+        return self._cost(usage, discount=True)
 
     def most(self, prompt: int, completion: int) -> int:
         """Return the nano-dollars that a call costs at most."""
-        return math.ceil(self.call + prompt * self.most_input + completion * self.most_output)
+        denominator, *_, most_input, most_output, call = self._whole
+        return -(-(call + prompt * most_input + completion * most_output) // denominator)
 
-    def _cost(self, usage: Usage, cached_rate: Fraction) -> int:
+    def _cost(self, usage: Usage, *, discount: bool) -> int:
         if self.dear_above is not None and usage.prompt > self.dear_above:
             return self.most(usage.prompt, usage.completion)
+        denominator, full, cheap, output, reasoning, _, _, call = self._whole
         cached = min(usage.cached, usage.prompt)
-        prompt = (usage.prompt - cached) * self.input + cached * cached_rate
+        prompt = (usage.prompt - cached) * full + cached * (cheap if discount else full)
         thought = min(usage.reasoning, usage.completion)
-        rate = self.output if self.reasoning is None else self.reasoning
-        return math.ceil(self.call + prompt + (usage.completion - thought) * self.output + thought * rate)
+        return -(-(call + prompt + (usage.completion - thought) * output + thought * reasoning) // denominator)
 
     def in_dollars(self) -> PricePlan:
         """Return the most expensive tier in the units of a program."""
