@@ -14,16 +14,18 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from benchmarks.client.page import Found, page
-from benchmarks.client.ways import WAYS
+from benchmarks.client.ways import CLIENTS, WAYS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-LATENCY = 0.05
-LEVELS = {1: 60, 24: 600, 128: 1000, 256: 1200}
+# Calls at each number in flight, by the server's latency in seconds.
+LEVELS = {0.05: {1: 60, 24: 600, 128: 1500, 256: 2000}, 1.0: {24: 96, 128: 512}}
 PEERS = tuple(WAYS)
+SLOW = ("litellm alone", "skillc client", "dspy.Predict, skillc engine")
 RATE, RATED_CALLS = 10, 150
 RATED_LEVELS = (1, 8, 32, 256)
 RATED_WAYS = ("skillc client", "dspy.LM, its own engine")
@@ -82,13 +84,24 @@ def cost(rounds: int, calls: int) -> list[dict[str, Any]]:
 
 
 def throughput(scale: float) -> list[dict[str, Any]]:
-    """Each way in a separate process, one after the other."""
+    """Each way in a separate process, one after the other; each level twice, because the client learns it first."""
     rows = []
-    for way in PEERS:
-        with server("--latency", str(LATENCY)) as (url, made):
-            jobs = [f"{way}@{at}:{max(at, int(calls * scale))}" for at, calls in LEVELS.items()]
-            found = measured(url, jobs)
-            rows += [{**row, "server": told(made)["processor"]} for row in found]
+    for latency, levels in LEVELS.items():
+        for way in PEERS if latency < 1 else SLOW:
+            with server("--latency", str(latency)) as (url, made):
+                jobs = [f"{way}@{at}:{max(3 * at, int(calls * scale))}" for at, calls in levels.items() for _ in "12"]
+                found = measured(url, jobs)[1::2]
+                rows += [{**row, "latency": latency, "server": told(made)["processor"]} for row in found]
+    return rows
+
+
+def clients(calls: int) -> list[dict[str, Any]]:
+    """The request alone by each HTTP client that is installed, in a separate process."""
+    rows = []
+    for way, (module, _) in CLIENTS.items():
+        if find_spec(module) is not None:
+            with server("--latency", "0.02") as (url, _):
+                rows += [measured(url, [f"{way}@{at}:{calls}" for _ in "12"])[1] for at in (8, 128)]
     return rows
 
 
@@ -114,8 +127,8 @@ def main() -> None:
     found = Found(
         cost=cost(3 if quick else 15, 50),
         throughput=throughput(0.25 if quick else 1.0),
+        clients=clients(500 if quick else 2000),
         rated=rated(60 if quick else RATED_CALLS),
-        latency=LATENCY,
         rate=RATE,
         seconds=time.perf_counter() - began,
     )

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.client.ways import WAYS, Ask
+from benchmarks.client.ways import ALL, Ask
 
 WARM = 20
 
@@ -50,7 +50,7 @@ async def main(url: str, jobs: list[str]) -> None:
             cold, way = name.startswith("!"), name.lstrip("!")
             at, _, calls = size.partition(":")
             if way not in ways:
-                ways[way] = WAYS[way](url, Path(folder) / str(len(ways)))
+                ways[way] = ALL[way](url, Path(folder) / str(len(ways)))
                 if not cold:
                     await level(ways[way], made, WARM, 4)
                     made += WARM

@@ -17,19 +17,19 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All figures of one run: rounds of each part, the servers' latency in seconds and admissions a second."""
+    """All figures of one run: rounds of each part, and the server's admissions a second."""
 
     cost: Sequence[Row]
     throughput: Sequence[Row]
+    clients: Sequence[Row]
     rated: Sequence[Row]
-    latency: float
     rate: float
     seconds: float
 
 
 def page(found: Found) -> str:
     """The whole page as markdown."""
-    parts = [_head(found), _NOTES.read_text(), _cost(found), _throughput(found), _rated(found)]
+    parts = [_head(found), _NOTES.read_text(), _cost(found), _throughput(found), _clients(found), _rated(found)]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -76,27 +76,62 @@ Medians; *more* is the median of the differences within a round.
 
 
 def _throughput(found: Found) -> str:
-    levels = list(dict.fromkeys(row["at"] for row in found.throughput))
-    ideal = {at: int(at) / found.latency for at in levels}
-    lines: list[Sequence[str]] = [("way", *(f"{at} in flight" for at in levels), "CPU ms a call at the most", "memory")]
-    for way in dict.fromkeys(row["way"] for row in found.throughput):
-        rows = {row["at"]: row for row in found.throughput if row["way"] == way}
-        cells = [
-            f"{row['answered'] / row['wall']:,.0f} ({row['answered'] / row['wall'] / ideal[at]:.0%})"
-            for at, row in rows.items()
-        ]
-        last = rows[levels[-1]]
-        lines.append((way, *cells, f"{last['busy'] / last['calls'] * 1000:.1f}", f"{last['memory']:.0f} MiB"))
+    parts = []
+    for latency in dict.fromkeys(row["latency"] for row in found.throughput):
+        rows = [row for row in found.throughput if row["latency"] == latency]
+        parts.append(f"## Calls a second against {_duration(latency)}\n\n{_levels(rows, latency)}")
+    return "\n\n".join(parts)
+
+
+def _levels(found: Sequence[Row], latency: float) -> str:
+    levels = list(dict.fromkeys(row["at"] for row in found))
+    ideal = {at: int(at) / latency for at in levels}
+    most = max(levels, key=int)
+    lines: list[Sequence[str]] = [
+        ("way", *(f"{at} in flight" for at in levels), f"of litellm alone at {most}", "CPU ms a call", "memory")
+    ]
+    ways = dict.fromkeys(row["way"] for row in found)
+    by_way = {way: {row["at"]: row for row in found if row["way"] == way} for way in ways}
+    base = _rate(by_way["litellm alone"][most])
+    for way, rows in by_way.items():
+        cells = [f"{_rate(row):,.0f} ({_rate(row) / ideal[at]:.0%})" for at, row in rows.items()]
+        last = rows[most]
+        cost, memory = f"{last['busy'] / last['calls'] * 1000:.2f}", f"{last['memory']:.0f} MiB"
+        lines.append((way, *cells, f"**{_rate(last) / base:.1f}** times", cost, memory))
     server = max(
-        row["server"] / sum(r["wall"] for r in found.throughput if r["way"] == row["way"]) for row in found.throughput
+        max(row["server"] for row in rows.values()) / sum(row["wall"] for row in rows.values())
+        for rows in by_way.values()
     )
     told = ", ".join(f"{value:,.0f} at {at}" for at, value in ideal.items())
     return f"""
-## Calls a second against {found.latency * 1000:.0f} ms
+Calls a second, and in brackets the share of what the latency admits ({told}), which is the
+share of the limit that is in flight. Each way in a process of its own, all levels one after the other in it, the second
+of two rounds each; memory is the most that the process ever held. The server's process was busy for at most
+{server:.0%} of the time.
 
-Calls a second, and the share of what the latency admits ({told}). Each way in a process
-of its own, all levels one after the other in it; memory is the most that the process ever held, at the end. The
-server's process was busy for at most {server:.0%} of the time.
+{table(*lines)}
+""".strip()
+
+
+def _rate(row: Row) -> float:
+    """Answers a second."""
+    return float(row["answered"] / row["wall"])
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:g} s"
+
+
+def _clients(found: Found) -> str:
+    lines: list[Sequence[str]] = [("client", "in flight", "CPU ms a call", "calls a second", "memory")]
+    for row in found.clients:
+        cost = f"**{row['busy'] / row['calls'] * 1000:.2f}**"
+        lines.append((row["way"], row["at"], cost, f"{_rate(row):,.0f}", f"{row['memory']:.0f} MiB"))
+    return f"""
+## The request alone
+
+A POST of the same prompt against 20 ms and the reply as JSON, by the HTTP clients that skillc could use, with their
+pools unlimited and nothing else. DSPy's is no package of its own: it is inside of `dspy`, and private.
 
 {table(*lines)}
 """

@@ -16,12 +16,14 @@ import sys
 import time
 
 _LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
+# As DSPy's adapter reads it.
+ANSWER = "[[ ## answer ## ]]\nbilling\n\n[[ ## completed ## ]]"
 _REPLY = {
     "id": "x",
     "object": "chat.completion",
     "created": 1,
     "model": "stub",
-    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "billing"}}],
+    "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": ANSWER}}],
     "usage": {"prompt_tokens": 900, "completion_tokens": 1, "total_tokens": 901},
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -72,6 +73,15 @@ def client(url: str, folder: Path) -> Ask:
     return ask
 
 
+def client_by_litellm(url: str, folder: Path) -> Ask:
+    """skillc's client with litellm below it, as it calls other providers."""
+    os.environ["SKILLC_LITELLM"] = "1"
+    try:
+        return client(url, folder)
+    finally:
+        del os.environ["SKILLC_LITELLM"]
+
+
 def _of_lm(lm: Any) -> Ask:
     import dspy
 
@@ -88,6 +98,22 @@ def dspy_client(url: str, folder: Path) -> Ask:
     from skillc.models.dspy_lm import make_lm
 
     return _of_lm(make_lm(_client(url, folder), "target"))
+
+
+def dspy_module(url: str, folder: Path) -> Ask:
+    """A `dspy.Predict` whose instructions are the skill, with skillc's engine."""
+    import dspy
+
+    from skillc.models.dspy_lm import make_lm
+
+    program = dspy.Predict(dspy.Signature("ticket -> answer", SKILL))
+    lm = make_lm(_client(url, folder), "target")
+
+    async def ask(number: int) -> Any:
+        with dspy.context(lm=lm):
+            return await program.acall(ticket=f"ticket {number}: I was charged twice.")
+
+    return ask
 
 
 def _dspy(url: str, **options: Any) -> Ask:
@@ -107,10 +133,84 @@ def dspy_default(url: str, folder: Path) -> Ask:
     return _dspy(url)
 
 
+# ---- the request alone, by the HTTP clients that skillc could use ----
+
+
+def _body(number: int) -> bytes:
+    messages = [{"role": role, "content": text} for role, text in texts(number)]
+    return json.dumps({"model": "m", "messages": messages, "max_tokens": 99}).encode()
+
+
+_HEADERS = {"authorization": "Bearer none", "content-type": "application/json"}
+
+
+def by_aiohttp(url: str, folder: Path) -> Ask:
+    import aiohttp
+
+    session: Any = None
+
+    async def ask(number: int) -> Any:
+        nonlocal session
+        session = session or aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+        async with session.post(f"{url}/chat/completions", data=_body(number), headers=_HEADERS) as response:
+            return json.loads(await response.read())
+
+    return ask
+
+
+def by_httpx(url: str, folder: Path) -> Ask:
+    import httpx
+
+    session = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=60)
+
+    async def ask(number: int) -> Any:
+        return (await session.post(f"{url}/chat/completions", content=_body(number), headers=_HEADERS)).json()
+
+    return ask
+
+
+def by_niquests(url: str, folder: Path) -> Ask:
+    import niquests
+
+    session = niquests.AsyncSession(pool_maxsize=300)
+
+    async def ask(number: int) -> Any:
+        return (await session.post(f"{url}/chat/completions", data=_body(number), headers=_HEADERS)).json()
+
+    return ask
+
+
+def by_dspy(url: str, folder: Path) -> Ask:
+    from dspy._vendor.lm15.transports import TransportRequest
+    from dspy._vendor.lm15.transports._async import StdlibAsyncTransport
+
+    transport = StdlibAsyncTransport(max_connections=1000)
+    headers = list(_HEADERS.items())
+
+    async def ask(number: int) -> Any:
+        request = TransportRequest(
+            method="POST", url=f"{url}/chat/completions", headers=headers, body=_body(number), read_timeout=60
+        )
+        async with transport.stream(request) as response:
+            return json.loads(await response.read())
+
+    return ask
+
+
+CLIENTS: dict[str, tuple[str, Callable[[str, Path], Ask]]] = {
+    "aiohttp": ("aiohttp", by_aiohttp),
+    "httpx": ("httpx", by_httpx),
+    "niquests": ("niquests", by_niquests),
+    "DSPy's own, inside of it": ("dspy", by_dspy),
+}
+
 WAYS: dict[str, Callable[[str, Path], Ask]] = {
     "litellm alone": plain,
     "skillc client": client,
+    "skillc client, by litellm": client_by_litellm,
     "dspy.LM, skillc engine": dspy_client,
+    "dspy.Predict, skillc engine": dspy_module,
     "dspy.LM, litellm engine": dspy_litellm,
     "dspy.LM, its own engine": dspy_default,
 }
+ALL = WAYS | {name: way for name, (_, way) in CLIENTS.items()}
