@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from model_plans import model, plan_of
 
 from skillc.models.calls import Usage
-from skillc.models.prices import FREE, price_of, price_table
+from skillc.models.prices import FREE, Price, price_of, price_table
 from skillc.plan.schema import ModelPlan, PricePlan
 
 
@@ -87,3 +90,19 @@ def test_the_table_for_the_estimate_is_in_dollars_per_million() -> None:
     declared = PricePlan(input=Fraction(1), output=Fraction(4), cached=Fraction(1, 2))
     table = price_table(plan_of(model(price=declared), model("judge", name="openai/never-heard-of")))
     assert table == {"target": declared, "judge": None}
+
+
+@given(
+    st.lists(st.fractions(0, 10**6, max_denominator=999), min_size=7, max_size=7),
+    st.lists(st.integers(0, 999), min_size=4, max_size=4),
+)
+def test_whole_numbers_cost_what_fractions_cost(rates: list[Fraction], counts: list[int]) -> None:
+    price = Price(*rates[:5], reasoning=rates[5], call=rates[6])
+    usage = Usage(*counts)
+    cached, thought = min(usage.cached, usage.prompt), min(usage.reasoning, usage.completion)
+    rest = (usage.completion - thought) * price.output + thought * rates[5] + price.call
+    assert price.cost(usage) == math.ceil(usage.prompt * price.input + rest)
+    assert price.discounted(usage) == math.ceil((usage.prompt - cached) * price.input + cached * price.cached + rest)
+    assert price.most(usage.prompt, usage.completion) == math.ceil(
+        price.call + usage.prompt * price.most_input + usage.completion * price.most_output
+    )

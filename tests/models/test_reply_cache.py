@@ -72,3 +72,42 @@ def test_an_entry_that_is_no_reply_is_fetched_again(tmp_path: Path) -> None:
     with Client(plan_of(), cache_folder=tmp_path, transport=transport) as client:
         assert asyncio.run(client.complete(question)).text == "hi"
     assert len(transport.sent) == 2
+
+
+def test_replies_of_one_moment_are_written_together_and_one_that_cannot_be_costs_no_other(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+
+    async def put_all(texts: dict[str, str]) -> None:
+        await asyncio.gather(*(cache.put(key, text) for key, text in texts.items()))
+
+    commits: list[str] = []
+    cache._disk._con.set_trace_callback(lambda statement: commits.append(statement) if statement == "COMMIT" else None)
+    asyncio.run(put_all({str(number): f"text {number}" for number in range(20)}))
+    assert len(commits) == 1
+    with pytest.warns(UserWarning, match="cannot be written"):
+        asyncio.run(put_all({"a": "before", "b": "lone \ud800", "c": "after"}))
+    cache.close()
+    other = ReplyCache(tmp_path)
+    keys = ["0", "19", "a", "b", "c"]
+    assert [asyncio.run(other.get(key)) for key in keys] == ["text 0", "text 19", "before", None, "after"]
+    other.close()
+
+
+def test_a_caller_that_is_cancelled_takes_no_other_reply_with_it(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+
+    async def scenario() -> None:
+        first = asyncio.ensure_future(cache.put("a", "first"))
+        second = asyncio.ensure_future(cache.put("b", "second"))
+        await asyncio.sleep(0)
+        first.cancel()
+        await second
+        assert await asyncio.gather(first, return_exceptions=True) != [None]
+
+    asyncio.run(scenario())
+    assert asyncio.run(cache.get("a")) == "first"
+    assert asyncio.run(cache.get("b")) == "second"
+    # Each `asyncio.run` is another loop.
+    asyncio.run(cache.put("c", "third"))
+    assert asyncio.run(cache.get("c")) == "third"
+    cache.close()
