@@ -288,7 +288,8 @@ def test_a_tool_that_openai_refuses_is_left_to_litellm() -> None:
     [
         *((name, "openai") for name in ("openai/gpt-4o", "openai/gpt-5", "openai/mine", "gpt-4o", "hosted_vllm/a/b")),
         *((name, "openai") for name in ("vllm/a", "together_ai/a", "lm_studio/a")),
-        *((name, "litellm") for name in ("openai/o3-mini", "openai/o1-pro", "openai/responses/gpt-4o", "made-up")),
+        *((name, "openai") for name in ("openai/o1-pro", "openai/responses/gpt-4o", "openai/gpt-5-codex")),
+        *((name, "litellm") for name in ("openai/o3-mini", "made-up")),
         *((name, "litellm") for name in ("anthropic/claude-x", "openrouter/a", "ollama_chat/a", "azure/a", "groq/a")),
     ],
 )
@@ -301,12 +302,85 @@ def test_every_chat_model_of_openai_is_known() -> None:
     names = [name for name, row in price_list().items() if row.get("litellm_provider") == "openai" and "/" not in name]
     chat = [name for name in names if openai.speaks_openai(f"openai/{name}", declared=False)]
     assert len(chat) > 50
-    assert all(price_list()[name]["mode"] == "chat" for name in chat)
+    assert {price_list()[name]["mode"] for name in chat} == {"chat", "responses"}
 
 
 def test_parameters_decide_before_the_first_call() -> None:
     assert connect(model(name="openai/x", parameters={"top_k": 3}), {}, Path())[0].name == "openai"
     assert connect(model(name="openai/x", parameters={"made_up": 3}), {}, Path())[0].name == "litellm"
+
+
+ANSWERED = {
+    "id": "resp_1",
+    "object": "response",
+    "created_at": 1,
+    "status": "completed",
+    "error": None,
+    "model": "m-1",
+    "incomplete_details": None,
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "usage": {
+        "input_tokens": 11,
+        "output_tokens": 3,
+        "total_tokens": 14,
+        "input_tokens_details": {"cached_tokens": 4},
+        "output_tokens_details": {"reasoning_tokens": 2},
+    },
+}
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": []}
+
+
+def _output(*texts: str) -> dict[str, Any]:
+    parts = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
+    return {"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": parts}
+
+
+def _incomplete(reason: str, *output: Any) -> dict[str, Any]:
+    return {**ANSWERED, "status": "incomplete", "incomplete_details": {"reason": reason}, "output": list(output)}
+
+
+RESPONSES: list[dict[str, Any]] = [
+    *({**ANSWERED, "output": list(output)} for output in ([THOUGHT, _output("a")], [_output("a", "b"), _output("c")])),
+    *(
+        {**ANSWERED, "output": list(output)}
+        for output in ([], [THOUGHT], [_output("")], [_output("<think>a</think>b")])
+    ),
+    _incomplete("max_output_tokens", THOUGHT),
+    _incomplete("max_output_tokens", _output("a")),
+    _incomplete("content_filter"),
+    {**ANSWERED, "output": [_output("a")], "usage": None},
+    {**ANSWERED, "output": [], "status": "failed", "error": {"code": "server_error", "message": "no"}},
+    {"choices": []},
+]
+SPOKEN = [{"role": role, "content": role} for role in ("developer", "system", "user", "assistant", "system", "user")]
+RESPONSES_PARAMETERS: list[dict[str, Any]] = [
+    {"max_tokens": 9},
+    {"max_completion_tokens": 99, "service_tier": "flex", "store": False},
+    {"max_tokens": 99, "messages": SPOKEN},
+    {"max_tokens": 99, **PARAMETERS["schema"]},
+    {"max_tokens": 99, "response_format": {"type": "json_object"}},
+]
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-5-codex", "openai/o1-pro", "openai/responses/gpt-4o-mini"])
+def test_models_with_no_other_api_are_called_by_responses(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    calls: list[tuple[str, Mapping[str, Any]]] = [
+        (name, sent)
+        for sent in RESPONSES_PARAMETERS
+        if not (name == "openai/o1-pro" and sent.get("messages") == SPOKEN)
+    ]
+    steps = [answer(200, json.dumps(RESPONSES[0]))] * (2 * len(calls))
+    for _, sent, own, theirs in compared(monkeypatch, steps, calls):
+        assert own == theirs, sent
+        assert own[0][1] == "/v1/responses"
+    calls = [(name, {"max_tokens": 99})] * len(RESPONSES)
+    steps = _twice([answer(200, json.dumps(body)) for body in RESPONSES])
+    for (_, _, own, theirs), body in zip(compared(monkeypatch, steps, calls), RESPONSES, strict=True):
+        assert own == theirs, body
+    for changed in ({"tools": [tool()]}, {"stop": ["a"]}, {"seed": 1}, {"extra_body": {"a": 1}}):
+        assert openai.body_of({"model": name, "messages": TEXTS, "timeout": 1.0, **changed}) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions without litellm: OpenAI itself, vLLM, and other servers at an address of the program.
+"""Calls to OpenAI, vLLM, and other servers that speak OpenAI's protocol, without litellm.
 
 It sends what litellm sends for these providers, and reads replies as litellm does, in a fraction of its processor time
 (`tests/models/test_openai_wire.py` compares both). Requests that litellm changes in ways that are not repeated here are
@@ -21,9 +21,11 @@ from skillc.models.backends.chat_replies import NotAReplyError, chat_reply
 from skillc.models.backends.connections import late, post, split_credentials
 from skillc.models.backends.error_bodies import failure_in
 from skillc.models.backends.litellm import endpoint_at, price_list, send_by_litellm
+from skillc.models.backends.responses import responses_body, responses_reply
 from skillc.models.endpoint import VLLM_PROVIDERS, Backend, Endpoint, Transport
 from skillc.plan.schema import ModelPlan, provider_of
 
+_RESPONSES = "responses/"
 _OPENAI = "https://api.openai.com/v1"
 # Headers that OpenAI's own library sends; of two variables the later one counts.
 _OWNERS = (
@@ -63,6 +65,7 @@ _GPT5 = frozenset(
 _EFFORTS = frozenset({"low", "medium", "high"})
 # Models that litellm sends otherwise: they have no schema of replies, or take other messages.
 _OTHERWISE = re.compile(r"(?:.*/)?(?:o\d|gpt-4$|gpt-3\.5-turbo-16k$|responses/)|.*audio|.*search")
+_REASONING = re.compile(r"(?:responses/)?o\d")
 _GPT5_NAME = re.compile(r"gpt-[56]")
 # What OpenAI refuses at the top of a tool's schema; litellm rewrites it for OpenAI's own address.
 _COMBINATORS = frozenset({"allOf", "anyOf", "const", "enum", "not", "oneOf"})
@@ -90,10 +93,18 @@ def speaks_openai(model: str, declared: bool) -> bool:
         return True
     if provider in _ALIKE:
         return declared
-    if provider != "openai" or _OTHERWISE.match(name):
+    if provider != "openai" or (_OTHERWISE.match(name) and not has_responses_only(model)):
         return False
     row = price_list().get(name)
-    return ("/" in model or row is not None) and (row is None or row.get("mode", "chat") == "chat")
+    return ("/" in model or row is not None) and (row is None or row.get("mode", "chat") in ("chat", "responses"))
+
+
+def has_responses_only(model: str) -> bool:
+    """Whether a model of OpenAI is called by the responses API."""
+    name = _bare(model)
+    return provider_of(model) == "openai" and (
+        name.startswith(_RESPONSES) or price_list().get(name, {}).get("mode") == "responses"
+    )
 
 
 async def send(arguments: Mapping[str, Any]) -> Any:
@@ -101,27 +112,28 @@ async def send(arguments: Mapping[str, Any]) -> Any:
 
     Raises `WireFailure`, or litellm's own errors.
     """
+    model, seconds = str(arguments["model"]), arguments.get("timeout")
     body = body_of(arguments)
     if body is None:
         # litellm's `vllm` is an engine inside of this process.
-        model = str(arguments["model"])
         of_server = f"hosted_vllm/{_bare(model)}" if provider_of(model) == "vllm" else model
         return await send_by_litellm({**arguments, "model": of_server})
-    seconds = arguments.get("timeout")
     address, authorization = split_credentials(arguments.get("api_base"))
     headers = _headers(arguments, authorization)
     try:
         async with asyncio.timeout(seconds):
-            response = await post(_url(address or _OPENAI, str(arguments["model"])), headers, body)
+            response = await post(_url(address or _OPENAI, model), headers, body)
     except TimeoutError:
         raise late(seconds) from None
     if not 200 <= response.status < 300:
         raise failure_in(response.status, response.headers, response.body)
     try:
+        if has_responses_only(model):
+            return responses_reply(response.body, _bare(model).removeprefix(_RESPONSES))
         reply = chat_reply(response.body)
     except NotAReplyError:
         raise failure_in(response.status, response.headers, response.body) from None
-    if reply["model"] and (provider := provider_of(str(arguments["model"]))) in _PREFIXED:
+    if reply["model"] and (provider := provider_of(model)) in _PREFIXED:
         reply["model"] = f"{provider}/{reply['model']}"
     return reply
 
@@ -141,7 +153,9 @@ def _headers(arguments: Mapping[str, Any], authorization: str | None) -> dict[st
 def _url(base: str, model: str) -> str:
     parts = urlsplit(base)
     path = parts.path.rstrip("/")
-    if not (provider_of(model) in VLLM_PROVIDERS and path.endswith("/chat/completions")):
+    if has_responses_only(model):
+        path += "/responses"
+    elif not (provider_of(model) in VLLM_PROVIDERS and path.endswith("/chat/completions")):
         path += "/chat/completions"
     return urlunsplit(parts._replace(path=path, fragment=""))
 
@@ -159,6 +173,11 @@ def body_of(arguments: Mapping[str, Any]) -> bytes | None:
         return None
     if not all(isinstance(value, str) for value in headers.values()):
         return None
+    if has_responses_only(model):
+        given = arguments["messages"]
+        if _REASONING.match(_bare(model)) and any(message.get("role") == "developer" for message in given):
+            return None
+        return None if extra or headers else responses_body(_bare(model).removeprefix(_RESPONSES), given, parameters)
     messages = _messages(arguments["messages"], plain=provider_of(model) in _ALIKE)
     tools = _tools(parameters.pop("tools", None), model, arguments.get("api_base"))
     if messages is None or tools is None:
@@ -189,6 +208,8 @@ def _passes(model: str, parameters: Mapping[str, Any]) -> bool:
     if provider in _ALIKE:
         return names <= _PLAIN
     effort = parameters.get("reasoning_effort")
+    if _REASONING.match(_bare(model)) and parameters.get("temperature", 1) != 1:
+        return False
     if _is_gpt5(model):
         known = price_list().get(_bare(model), {})
         if effort is not None and (effort not in _EFFORTS or known.get(f"supports_{effort}_reasoning_effort") is False):
@@ -196,7 +217,7 @@ def _passes(model: str, parameters: Mapping[str, Any]) -> bool:
         if {"max_tokens", "max_completion_tokens"} <= names or parameters.get("temperature", 1) != 1:
             return False
         return names <= _GPT5 | _ENGINES | {"reasoning_effort", "temperature"}
-    if effort is not None and (provider == "openai" and _bare(model) in price_list()):
+    if effort is not None and provider == "openai" and _bare(model).removeprefix(_RESPONSES) in price_list():
         return False
     return names <= _STANDARD | _ENGINES | {"reasoning_effort"}
 
