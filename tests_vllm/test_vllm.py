@@ -10,7 +10,7 @@ from conftest import HANGS, HERE, PYTHON, Shop, processes, program, wait
 from local_model.making import prompts
 
 from skillc.frontend import plan_file
-from skillc.models.backends.litellm import send
+from skillc.models.backends.openai import send
 from skillc.models.calls import Call, Message
 from skillc.models.client import Client
 

@@ -22,7 +22,7 @@ from benchmarks.line.run import REPOSITORY, Case
 
 STEPS = ("budget.steps=4",)
 LIMITS = (24, 128)
-SLOW, FAST = (1.0, 5.0), (0.2, 1.0)
+SLOW, FAST, FASTEST = (1.0, 5.0), (0.2, 1.0), (0.05, 0.25)
 WAYS: dict[str, tuple[str, ...]] = {
     "default": (),
     "`speculate = off`": ("optimize.speculate=off",),
@@ -60,10 +60,10 @@ def main() -> None:
     ways = {"default": ()} if options.quick else WAYS
     steps = ("budget.steps=2",) if options.quick else STEPS
     slow = [(name, Case(limit, *SLOW, (*steps, *way))) for limit in LIMITS for name, way in ways.items()]
-    fast = [("default", Case(limit, *FAST, steps)) for limit in LIMITS]
+    fast = [("default", Case(limit, *latencies, steps)) for latencies in (FAST, FASTEST) for limit in LIMITS]
     loop = [(name, replace(case, loop=True)) for name, case in (*slow, *fast) if name == "default"]
     slow += [(name, case) for name, case in loop if case.target == SLOW[0]]
-    fast += [(name, case) for name, case in loop if case.target == FAST[0]]
+    fast += [(name, case) for name, case in loop if case.target < SLOW[0]]
     found = [*rows(slow, options.processes), *rows(fast, 1)]
     text = page(found, time.perf_counter() - began)
     print(text)

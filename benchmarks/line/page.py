@@ -40,8 +40,8 @@ def _head(network: Sequence[Row], seconds: float) -> str:
     return f"""
 # How full the line is
 
-`python -m benchmarks.line` compiles a program of 400 training and 200 validation examples, 4 steps, with litellm and
-DSPy, against a server of fixed latency in a process of its own (`server.py`; the scripted world and optimizer of
+`python -m benchmarks.line` compiles a program of 400 training and 200 validation examples, 4 steps, with DSPy
+and skillc's transport, against a server of fixed latency in a process of its own (`server.py`; the scripted world and optimizer of
 `benchmarks/search` and `benchmarks/ablation`). {os.cpu_count()} processors, load {load}; {seconds:.0f} s.
 
 **Fill of the default: {"; ".join(told)}.** The target is {TARGET:.0%} at 24 and at 128.
@@ -110,7 +110,7 @@ def _lost(rows: Sequence[Row]) -> str:
             (
                 str(case.limit),
                 _latencies(case),
-                "a sleep in the process" if case.loop else "litellm, loopback",
+                "a sleep in the process" if case.loop else "loopback",
                 f"{ready:,.0f}",
                 *(f"{figures['lost'].get(stage, 0) / ready:.1%}" for stage in stages),
                 f"{figures['wasted'] / ready:.1%}",
@@ -130,7 +130,7 @@ def _latency(rows: Sequence[Row]) -> str:
             (
                 str(case.limit),
                 _latencies(case),
-                "a sleep in the process" if case.loop else "litellm, loopback",
+                "a sleep in the process" if case.loop else "loopback",
                 f"{figures['share']:.0%}",
                 f"{1000 * figures['processor'] / calls:.1f} ms",
                 f"{figures['processor'] / figures['seconds']:.0%}",
@@ -138,7 +138,7 @@ def _latency(rows: Sequence[Row]) -> str:
         )
     told = """
 A client of one process has the time between two answers for each call: 8 ms at 24 and 0.2 s, 1.6 ms at 128 and 0.2 s,
-8 ms at 128 and 1 s. Where litellm needs more than that, the line cannot be full; the rows without litellm show what the
-loop and DSPy leave of it. Language models that take a second or more to answer leave room for both.
+8 ms at 128 and 1 s, 0.4 ms at 128 and 0.05 s. Where a call takes more than that, the line cannot be full; the rows with a
+sleep show what the loop and DSPy alone take. Language models that take a second or more to answer leave room for all.
 """
     return told.strip() + "\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -20,7 +20,6 @@ from benchmarks.line.server import Answers
 from benchmarks.line.watch import Watch, fill, watched
 from benchmarks.search.world import Settings, World
 from skillc.frontend import estimate, plan_file
-from skillc.models.backends.litellm import load_litellm
 from skillc.models.client import Client
 from skillc.models.endpoint import Transport
 from skillc.pipeline.compile import Job, compile_job
@@ -60,7 +59,7 @@ class Case:
 
 
 def measure(case: Case) -> dict[str, Any]:
-    """The figures of one compile; `case.loop` leaves litellm and the network out: a call is a sleep in this process."""
+    """The figures of one compile; `case.loop` leaves the network out: a call is a sleep in this process."""
     watch = Watch()
     if case.loop:
         sleeping = Sleeping(case, watch)
@@ -128,7 +127,6 @@ def _compile(case: Case, url: str, watch: Watch, transport: Transport) -> tuple[
         program.write_text(files.replace("URL", url))
         planned = plan_file(program, settings=case.settings)
         job = Job(planned, estimate(planned), folder / "skill", folder / "home")
-        load_litellm()
         before = resource.getrusage(resource.RUSAGE_SELF)
         cache = folder / "cache"
         with Client(planned.plan, cache_folder=cache, concurrency=case.limit, transport=transport) as client:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from skillc.document.skill import Document
-from skillc.models.backends.litellm import send
+from skillc.models.backends.openai import send
 from skillc.models.pacing import _PREFETCHING
 from skillc.optimize.ask import Optimizer
 from skillc.optimize.host import SilentObserver
