@@ -41,8 +41,8 @@ def _head(network: Sequence[Row], seconds: float) -> str:
 # How full the line is
 
 `python -m benchmarks.line` compiles a program of 400 training and 200 validation examples, 4 steps, with DSPy
-and skillc's transport, against a server of fixed latency in a process of its own (`server.py`; the scripted world and optimizer of
-`benchmarks/search` and `benchmarks/ablation`). {os.cpu_count()} processors, load {load}; {seconds:.0f} s.
+and skillc's transport, against a server of fixed latency in a process of its own (`server.py`; the scripted world and
+optimizer of `benchmarks/search` and `benchmarks/ablation`). {os.cpu_count()} processors, load {load}; {seconds:.0f} s.
 
 **Fill of the default: {"; ".join(told)}.** The target is {TARGET:.0%} at 24 and at 128.
 
@@ -138,7 +138,7 @@ def _latency(rows: Sequence[Row]) -> str:
         )
     told = """
 A client of one process has the time between two answers for each call: 8 ms at 24 and 0.2 s, 1.6 ms at 128 and 0.2 s,
-8 ms at 128 and 1 s, 0.4 ms at 128 and 0.05 s. Where a call takes more than that, the line cannot be full; the rows with a
-sleep show what the loop and DSPy alone take. Language models that take a second or more to answer leave room for all.
+8 ms at 128 and 1 s, 0.4 ms at 128 and 0.05 s. Where a call takes more than that, the line cannot be full; the rows
+with a sleep show what the loop and DSPy alone take. Models that take a second or more to answer leave room for all.
 """
     return told.strip() + "\n\n" + "\n".join("| " + " | ".join(line) + " |" for line in lines)
