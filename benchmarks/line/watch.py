@@ -66,8 +66,8 @@ def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], SilentObserv
     """Pipeline classes that report their calls to the watch, and an observer that reports stages."""
 
     class WatchedRollouts(Rollouts):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
             self._wanted: Counter[Any] = Counter()
 
         async def measure(
@@ -79,7 +79,7 @@ def watched(watch: Watch) -> tuple[type[Rollouts], type[Optimizer], SilentObserv
             sample: int = 0,
             shown: bool = True,
         ) -> list[Outcome]:
-            keys = [(self._key(skill), example.id, sample) for example in examples]
+            keys = [(self._read(skill).key, example.id, sample) for example in examples]
             if _PREFETCHING.get():
                 watch.early |= {key for key in keys if key not in self._known}
             else:
