@@ -423,6 +423,18 @@ def test_a_connection_that_the_server_closed_costs_no_attempt() -> None:
         assert (server.connections, server.total) == (2, 3)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_large_request_is_sent_whole() -> None:
+    async def scenario(server: FaultyServer) -> None:
+        assert await _ask(server.url, "a" * 3_000_000) == "yes"
+        await connections.disconnect()
+
+    with FaultyServer([say("yes")]) as server:
+        asyncio.run(scenario(server))
+        assert len(server.asked[0].text) == 3_000_000
+        assert int(server.asked[0].headers["content-length"]) > 3_000_000
+
+
 def test_a_cancelled_call_closes_its_connection_and_no_other() -> None:
     async def scenario(server: FaultyServer) -> None:
         slow = asyncio.ensure_future(_ask(server.url, "slow"))

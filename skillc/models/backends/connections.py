@@ -11,6 +11,7 @@ import asyncio
 import atexit
 import base64
 import errno
+import io
 import os
 import ssl
 import sys
@@ -38,6 +39,8 @@ _CONNECT, _KEPT = 30.0, 60.0
 # Files that the rest of the process may open beside the connections.
 _OTHER_FILES = 64
 _NO_FILES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+# Bytes of a request that aiohttp sends in pieces, as for images.
+_LARGE = 1024 * 1024
 _FALSE = frozenset({"false", "0", "no", "off"})
 
 
@@ -87,7 +90,7 @@ async def post(url: str, headers: Mapping[str, str], body: bytes) -> Response:
             raise WireFailure("unreachable", "the address cannot be used: write it like `http://localhost:8000/v1`")
         async with pool.session.post(
             address,
-            data=body,
+            data=body if len(body) < _LARGE else io.BytesIO(body),
             headers=headers,
             allow_redirects=False,
             proxy=pool.proxy(address.scheme, address.host),
