@@ -480,6 +480,8 @@ def test_a_process_without_a_free_file_says_so_and_slows_down(monkeypatch: pytes
         aiohttp.client_reqrep.ConnectionKey("h", 1, False, True, None, None, None), OSError(errno.EMFILE, "Too many")
     )
     failure = connections.classify(problem, "h")
+    assert failure is not None
+    assert connections.classify(ZeroDivisionError(), "h") is None
     assert (failure.kind, failure.detail) == ("unsent", "no connection to `h`: too many; raise `ulimit -n`")
 
 

@@ -97,8 +97,13 @@ async def post(url: str, headers: Mapping[str, str], body: bytes) -> Response:
             ssl=certificates() if address.scheme == "https" else True,
         ) as response:
             return await _read(address, response)
+    except WireFailure:
+        raise
     except Exception as problem:
-        raise classify(problem, _host(url)) from problem
+        failure = classify(problem, _host(url))
+        if failure is None:
+            raise
+        raise failure from problem
 
 
 def _open_pool() -> _Pool:
@@ -274,12 +279,10 @@ async def disconnect() -> None:
 # ---- failures ----
 
 
-def classify(problem: Exception, host: str) -> WireFailure:
-    """Classify an error of aiohttp."""
+def classify(problem: BaseException, host: str) -> WireFailure | None:
+    """Classify an error of a connection, None if it is another."""
     import aiohttp
 
-    if isinstance(problem, WireFailure):
-        return problem
     if isinstance(problem, aiohttp.ClientConnectorDNSError):
         return WireFailure("unreachable", f"the host `{host}` is unknown")
     if isinstance(problem, aiohttp.ClientSSLError):
@@ -303,7 +306,9 @@ def classify(problem: Exception, host: str) -> WireFailure:
         problem.__cause__, aiohttp.http_exceptions.ContentEncodingError
     ):
         return WireFailure("malformed", "the response cannot be decoded")
-    return WireFailure("broken", "the connection closed before the reply was complete")
+    if isinstance(problem, aiohttp.ClientError | OSError):
+        return WireFailure("broken", "the connection closed before the reply was complete")
+    return None
 
 
 def _reason(problem: BaseException) -> str:

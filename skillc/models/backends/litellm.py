@@ -298,7 +298,9 @@ def _classify(problem: Exception, host: str) -> WireFailure:
     if isinstance(problem, WireFailure):
         return problem
     if isinstance(problem.__cause__, aiohttp.ClientConnectorError | aiohttp.ClientSSLError):
-        return classify(problem.__cause__, host)
+        found = classify(problem.__cause__, host)
+        if found is not None:
+            return found
     if isinstance(problem, httpx.ConnectTimeout):
         return WireFailure("unreachable", f"no connection to `{host}`: it does not answer")
     if isinstance(problem, httpx.TimeoutException | TimeoutError):
