@@ -1,4 +1,4 @@
-"""The verbs that measure one skill or its judges and write none: `recheck`, `noise`, `judge` and `audit`."""
+"""The verbs that measure one skill or its judges and write none: `recheck`, `adherence`, `noise`, `judge`, `audit`."""
 
 from __future__ import annotations
 
@@ -85,6 +85,72 @@ def recheck(
         click.echo(report.recheck_markdown(found))
     else:
         print_result(lambda: report.recheck_json(found), lambda: report.recheck_table(found), options, soft_wrap=False)
+    return found.status
+
+
+@click.command(epilog="Example: skillc adherence tickets.skill --judge openai/gpt-5.5 --split test")
+@click.argument("program", type=ProgramPath())
+@click.option(
+    "--judge",
+    metavar="MODEL",
+    help="The model that marks: a role of the program, provider/name, or role=provider/name. Default: the program's "
+    "judge, else its optimizer.",
+)
+@click.option("--judge-all", is_flag=True, help="Ask the model about rules too that code can check.")
+@click.option("--skill", type=click.Path(path_type=Path), help="Check the skill in this file instead.")
+@split_option("validation", "train", "test", help="The examples; test counts one look in the lock.")
+@click.option("--examples", type=click.IntRange(min=1), help="At most so many examples, evenly spread.")
+@click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
+@click.option("--calls", type=click.IntRange(min=1), help="At most so many calls, instead of the program's cap.")
+@click.option("--cost", metavar="DOLLARS", help="At most so many dollars, instead of the program's cap.")
+@click.option("--marks", type=click.Path(path_type=Path), help="Write a line for each rule and rollout into this file.")
+@click.option("--fresh", is_flag=True, help="Call the models again, even where a reply is cached.")
+@click.option("--plan", "only_plan", is_flag=True, help="Print what would be marked and what it may cost, and stop.")
+@setting_options
+@progress_options
+def adherence(
+    program: Path,
+    judge: str | None,
+    judge_all: bool,
+    skill: Path | None,
+    split: str,
+    examples: int | None,
+    samples: int | None,
+    calls: int | None,
+    cost: str | None,
+    marks: Path | None,
+    only_plan: bool,
+    **values: Any,
+) -> int:
+    """Report for each rule of the compiled skill of PROGRAM whether the target followed it, and whether that helped.
+
+    The rollouts of a compile are read again, or run. Code marks the rules whose condition and answer it can check, a
+    model marks the others: all rules of one rollout in one call, without the right answer. The report has for each
+    rule in how many rollouts it applies, how often it was followed there, the goal where it was and was not, and the
+    goal with the initial skill on the same examples. A judge that fails is no mark. The caps of the program's budget
+    hold; nothing is written but the cache of replies, --marks and, with `--split test`, the look in the lock.
+
+    Exit status: 0 done, 2 an error, or nothing could be marked; 3 stopped by the budget, 130 interrupted (run the same
+    command to resume).
+    """
+    from skillc.cli.running import plan_measured, run_measured
+    from skillc.evaluate.adherence import report
+    from skillc.evaluate.adherence.job import AdherenceOptions, prepare_adherence
+    from skillc.evaluate.adherence.run import check_adherence
+
+    options = RunOptions(**values)
+    planned = plan_measured(program, options)
+    given = {"budget.calls": None if calls is None else str(calls), "budget.cost": cost}
+    caps = {name: value for name, value in given.items() if value is not None}
+    asked = AdherenceOptions(split, judge, skill, examples, samples, judge_all, caps, options.offline)  # type: ignore[arg-type]  # click has checked it
+    job = prepare_adherence(planned, asked)
+    if only_plan:
+        print_result(lambda: report.plan_json(job), lambda: report.plan_table(job), options, soft_wrap=False)
+        return 0
+    found = run_measured("adherence", job, report.preview_lines(job), options, check_adherence)
+    print_result(lambda: report.adherence_json(found), lambda: report.adherence_table(found), options, soft_wrap=False)
+    if marks is not None:
+        click.echo(report.write_marks(found, marks), err=True)
     return found.status
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import sqrt
 from typing import Literal
 
-from skillc.stats.power import effective_size, wilson
+from skillc.stats.power import effective_size, newcombe, wilson
 
 DriftWord = Literal["holds", "worse", "better", "unverified"]
 
@@ -73,9 +72,7 @@ def drift(
 
     def interval(mean: Fraction) -> tuple[Fraction, Fraction]:
         after = wilson(mean, worth, low=low, high=high)
-        down = sqrt(float(mean - after[0]) ** 2 + float(before[1] - then) ** 2)
-        up = sqrt(float(after[1] - mean) ** 2 + float(then - before[0]) ** 2)
-        return mean - then - Fraction(down), mean - then + Fraction(up)
+        return newcombe(mean, after, then, before)
 
     words = {_word(*interval(end)) for end in ends}
     return Drift(words.pop() if len(words) == 1 else "unverified", then, now, interval(now))

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import accumulate
 from math import gcd, log, prod, sqrt
 from statistics import NormalDist
+from typing import TypeAlias
 
 from skillc.outcomes import MICRO
 
@@ -161,6 +162,8 @@ def _shown_at(level: float) -> float:
 
 # ---- intervals of means ---------------------------------------------------------------------------
 
+Ends: TypeAlias = tuple[Fraction, Fraction]
+
 _Z = _NORMAL.inv_cdf(0.975)
 
 
@@ -212,6 +215,32 @@ def wilson(mean: Fraction, worth: float, *, low: Fraction, high: Fraction) -> tu
     ends = (max(0.0, middle - reach), min(1.0, middle + reach))
     least, most = (low + Fraction(end) * width for end in ends)
     return least, most
+
+
+def newcombe(now: Fraction, after: Ends, then: Fraction, before: Ends) -> Ends:
+    """The interval of the difference of two independent means, each with Wilson's interval: now minus then.
+
+    R. G. Newcombe, "Interval estimation for the difference between independent proportions: comparison of eleven
+    methods", Statistics in Medicine 17 (1998), method 10.
+    """
+    down = sqrt(float(now - after[0]) ** 2 + float(before[1] - then) ** 2)
+    up = sqrt(float(after[1] - now) ** 2 + float(then - before[0]) ** 2)
+    return now - then - Fraction(down), now - then + Fraction(up)
+
+
+def difference_interval(
+    one: Iterable[tuple[str, Fraction]], other: Iterable[tuple[str, Fraction]], *, low: Fraction, high: Fraction
+) -> Ends | None:
+    """The 95 % interval of the mean of some scores less that of others, as if both were independent.
+
+    None if either has fewer than two groups. Scores and range are those of `mean_interval`.
+    """
+    found = [effective_size(scores, low=low, high=high) for scores in (one, other)]
+    if found[0] is None or found[1] is None:
+        return None
+    (now, worth), (then, other_worth) = found[0], found[1]
+    after = wilson(now, worth, low=low, high=high)
+    return newcombe(now, after, then, wilson(then, other_worth, low=low, high=high))
 
 
 # ---- e-values -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ case is between lines with a code that is a digest of all texts of the case: no 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -125,11 +126,16 @@ def again_messages(messages: tuple[Message, ...], reply: str, problem: str) -> t
 
 def case_code(rubric: RubricPlan, case: Case) -> str:
     """Return the code of a case, which occurs in none of its texts."""
-    texts = canonical([rubric.model_dump(mode="json", exclude={"each"}), *(list(each) for each in _texts(case, False))])
+    return code_of([rubric.model_dump(mode="json"), *_texts(case, False)])
+
+
+def code_of(texts: Sequence[JsonValue | tuple[str, str]]) -> str:
+    """Return a code that depends on all texts and occurs in none of them."""
+    whole = canonical([list(each) if isinstance(each, tuple) else each for each in texts])
     return next(
         code
         for salt in range(2**20)
-        if (code := hashlib.sha256(f"{salt} {texts}".encode(errors="surrogatepass")).hexdigest()[:_CODE]) not in texts
+        if (code := hashlib.sha256(f"{salt} {whole}".encode(errors="surrogatepass")).hexdigest()[:_CODE]) not in whole
     )
 
 

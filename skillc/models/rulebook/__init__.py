@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillc.errors import SkillcError
-from skillc.models.rulebook.judge import answer_judge, is_case
+from skillc.models.rulebook.judge import answer_adherence, answer_judge, is_case, is_rollout
 from skillc.models.rulebook.optimizer import answer_optimizer, answer_peer, is_request
 from skillc.models.rulebook.target import Messages, answer_target, call_tool
 
@@ -26,6 +26,8 @@ def answer(messages: Messages, parameters: Mapping[str, object] | None = None) -
         return answer_optimizer(messages)
     if is_case(messages):
         return answer_judge(messages)
+    if is_rollout(messages):
+        return answer_adherence(messages)
     options = parameters or {}
     sample = options.get("sample", 0)
     peer = answer_peer(messages, sample)

@@ -1,7 +1,8 @@
-"""rulebook as a judge: replies to the prompts of `skillc/metrics/judging/prompts`.
+"""rulebook as a judge: replies to the prompts of `metrics/judging/prompts` and `evaluate/adherence/prompts`.
 
 It understands no rubric. Where the case has the right answer, it compares words with it. Otherwise it looks for the
 phrases in double quotes of each level, or of the question: the best level counts whose phrases are all in the answer.
+Of rules it checks those that it can read as a target; others are unclear to it.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.models.rulebook.sentences import applies, normal, read_sentence
 from skillc.models.rulebook.target import Messages, texts
 
 _CASE = re.compile(r"Case ([0-9a-f]{12})\n")
+_ROLLOUT = re.compile(r"Rollout ([0-9a-f]{12})\n")
 _CRITERION = re.compile(r"^## criterion `(.*)`$", re.MULTILINE)
 _LEVEL = re.compile(r"- (\d+): (.*)")
 _QUOTED = re.compile(r'"([^"]+)"')
@@ -51,6 +54,36 @@ def answer_judge(messages: Messages) -> str:
         else:
             verdicts.append({**named, **_judged(criterion, next(iter(answers.values()), ""), golds)})
     return json.dumps({"case": code, "instructions": False, "verdicts": verdicts}, ensure_ascii=False)
+
+
+def is_rollout(messages: Messages) -> bool:
+    """Whether a prompt asks which rules were followed: its first user message begins with the code of a rollout."""
+    first = next(iter(texts(messages, "user")), "")
+    return _ROLLOUT.match(first) is not None
+
+
+def answer_adherence(messages: Messages) -> str:
+    """Return whether each rule applies, and whether the answer is the one that it names."""
+    user = texts(messages, "user")[0]
+    found = _ROLLOUT.match(user)
+    code = found[1] if found else ""
+    parts = _parts(user, code)
+    inputs = {title.removeprefix("input "): normal(text) for title, text in parts if title.startswith("input ")}
+    answers = {normal(text) for title, text in parts if title.startswith("answer ")}
+    marks: list[dict[str, object]] = []
+    for title, text in parts:
+        if not title.startswith("rule "):
+            continue
+        rule = read_sentence(text.strip(), tuple(inputs))
+        number = int(title.removeprefix("rule "))
+        if rule is None or rule.is_default:
+            marks.append({"rule": number, "reason": "rulebook cannot read it", "applies": "unclear", "followed": None})
+        elif not applies(rule, inputs):
+            marks.append({"rule": number, "reason": "no sign of it", "applies": "no", "followed": None})
+        else:
+            followed = "yes" if normal(rule.answer) in answers else "no"
+            marks.append({"rule": number, "reason": "its signs occur", "applies": "yes", "followed": followed})
+    return json.dumps({"case": code, "instructions": False, "rules": marks}, ensure_ascii=False)
 
 
 def _parts(user: str, code: str) -> list[tuple[str, str]]:

@@ -28,6 +28,8 @@ from skillc.stats.family import is_claim_settled
 from skillc.stats.verdict import PairedScore
 
 STAGE = "ablate"
+# A block is split after a loss for so many of its rules, or after this part of the split.
+_RULES_PER_LOSS, _SHARE = 3, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +155,22 @@ class _Block:
 
 
 async def _first_losses(engine: Engine, trial: Trial, order: Sequence[Cell]) -> Flips:
-    """Return the first changes with a loss without the rules of a trial; those of the whole split if it has none."""
+    """Return the first changes with a loss without the rules of a trial; those of the whole split if it has none.
+
+    More losses set apart more rules at once, so a quarter of the split is measured unless there are enough before.
+    """
+    enough = max(1, len(trial.rules) // _RULES_PER_LOSS)
 
     def found() -> Flips:
+        # What is lost without the rules.
         return flips(engine, trial.without, trial.skill)
 
-    await _measure(engine, trial, order, lambda: bool(found().broke))
+    def done() -> bool:
+        changed = found()
+        few = len(changed.broke) < enough and changed.known * _SHARE < len(engine.dataset.validation)
+        return bool(changed.broke) and not few
+
+    await _measure(engine, trial, order, done)
     return found()
 
 
