@@ -7,16 +7,20 @@ that an edit is credited with are an association.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from skillc.dataclass import dataclass
-from skillc.document.skill import Document, Section
+from skillc.document.edits import Delete, apply_edits
+from skillc.document.skill import Document, Section, digest
 from skillc.items.record import Item
 from skillc.outcomes import MICRO, Scored
 from skillc.review.decisions import Decision
 from skillc.review.origins import Origin
 from skillc.review.run_view import RunView
+from skillc.review.stored import StoredRun, outcomes_of
+from skillc.review.words import SHORT
 from skillc.stats.verdict import PairedScore, judge
 
 Other = Literal["nothing", "an earlier text"]
@@ -83,10 +87,20 @@ class Removal:
         return bool(self.comparisons) or self.associated is not None
 
 
-def removal_of(view: RunView, part: Part, origin: Origin | None, skill: str) -> Removal:
-    """Return the results at hand on a part of a skill."""
+def removal_of(
+    view: RunView, part: Part, origin: Origin | None, skill: str, others: Iterable[tuple[str, StoredRun]] = ()
+) -> Removal:
+    """Return the results at hand on a part of a skill.
+
+    Args:
+        view: the run.
+        part: a rule, or the text of a section.
+        origin: the decision behind it.
+        skill: the digest of the skill.
+        others: records of other runs of the program, such as an ablation, which may have left the part out.
+    """
     earlier = [text for text, _ in origin.before] if origin is not None else []
-    found = list(_comparisons(view, part, earlier))
+    found = [*_in_other_runs(view, part, skill, others), *_comparisons(view, part, earlier)]
     found_credits = [each.credit for each in origin.edits if each.credit is not None] if origin is not None else []
     associated = None
     if found_credits:
@@ -126,6 +140,24 @@ def _comparisons(view: RunView, part: Part, earlier: Iterable[str]) -> Iterator[
             found = _measured(view, name, without, other) or _recorded(view, name, without, other)
             if found is not None:
                 yield found
+
+
+def _in_other_runs(
+    view: RunView, part: Part, skill: str, others: Iterable[tuple[str, StoredRun]]
+) -> Iterator[Comparison]:
+    """Yield what other runs measured of the skill without a rule."""
+    document = view.skills.get(skill)
+    rule = next((each for each in document.rules if each.text == part.text), None) if document is not None else None
+    if document is None or rule is None:
+        return
+    without = apply_edits(document, [Delete(rule.id)]).document
+    names = {skill: document, digest(without): without}
+    for run, stored in others:
+        outcomes = outcomes_of(stored, view.plan, names, view.examples)
+        seen = replace(view, outcomes=outcomes)
+        found = _measured(seen, skill, digest(without), "nothing") if len(outcomes) else None
+        if found is not None:
+            yield replace(found, place=f"run {run[:SHORT]}")
 
 
 def _without(shape: Shape, part: Part, instead: tuple[str, ...]) -> Shape | None:

@@ -187,6 +187,22 @@ def _lines(places: Sequence[ArtifactPaths]) -> list[dict[str, Any]]:
     return [line for file in files for line in read_history(file)]
 
 
+def other_stores(view: RunView) -> Iterator[tuple[str, StoredRun]]:
+    """Yield the stores of the program's other runs on this machine, the newest first, each with the id of its run.
+
+    One that cannot be read is left out: it is no part of this run.
+    """
+    for folder, _ in _runs(view.program):
+        if folder == RunFolder(view.program.parent / HOME, view.run).path:
+            continue
+        try:
+            stored = read_store(folder)
+        except SkillcError:
+            continue
+        if stored is not None:
+            yield folder.name, stored
+
+
 def _runs(program: Path) -> Iterator[tuple[Path, bool]]:
     """Yield the folders of a program's runs on this machine, the newest first, and whether each is finished."""
     infos = (program.parent / HOME / "runs").glob("*/run.json")

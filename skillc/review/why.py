@@ -14,8 +14,9 @@ from skillc.review.decisions import Decision
 from skillc.review.log import bound_json, fitted, run_json
 from skillc.review.origins import Origin
 from skillc.review.removal import Comparison, Removal, removal_of
-from skillc.review.run_view import RunView
+from skillc.review.run_view import RunView, other_stores
 from skillc.review.show import edit_json
+from skillc.review.stored import StoredRun
 from skillc.review.terminal import block, difference_lines, facts, plain
 from skillc.review.tracing import Traced, failures_behind, part_of
 from skillc.review.words import NAMED, SHORT, bound_words, credit_words, edit_words
@@ -130,7 +131,7 @@ def _removal_rows(view: RunView, line: Traced) -> Iterator[tuple[str, str | Rend
         else:
             yield "without it", f"no results at hand: the texts of the skills are not known; {_measure_hint(view)}"
         return
-    found = removal_of(view, part, line.origin, view.best)
+    found = removal_of(view, part, line.origin, view.best, other_stores(view))
     if not found.is_known and line.compiled is not None and line.compiled.part.startswith("frozen"):
         yield "without it", "no results at hand: it is frozen, so no step has left it out"
         return
@@ -143,7 +144,7 @@ def _removal_rows(view: RunView, line: Traced) -> Iterator[tuple[str, str | Rend
 
 
 def _measure_hint(view: RunView) -> str:
-    return f"`skillc recheck {view.program.name}` measures it rule by rule"
+    return f"`skillc ablate {view.program.name} --dry-run` measures the skill without each rule"
 
 
 def _compile_hint(view: RunView) -> str:
@@ -155,9 +156,11 @@ def _comparison_words(view: RunView, found: Comparison) -> str:
     instead = "without it" if found.other == "nothing" else "with the text before"
     counts = f"{found.lost} lost, {found.won} won on {found.n} of {found.of} validation examples"
     if found.change is None:
-        return f"measured at {found.place}: {instead} {counts}; those that can decide most were measured first"
-    between = f" (95 % interval {ends_of_difference(found.interval, goal)})" if found.interval is not None else ""
-    return f"measured at {found.place}: {instead} {difference(found.change, goal)}{between}, {counts}"
+        return f"measured in {found.place}: {instead} {counts}; those that can decide most were measured first"
+    between = ""
+    if found.interval is not None:
+        between = f" (95 % interval {ends_of_difference(found.interval, goal)}, as for one rule alone)"
+    return f"measured in {found.place}: {instead} {difference(found.change, goal)}{between}, {counts}"
 
 
 def _associated_words(found: Removal) -> Iterator[str]:
@@ -206,12 +209,13 @@ def _mark(line: Traced) -> str:
 
 def why_json(view: RunView, lines: Sequence[Traced], path: str) -> dict[str, JsonValue]:
     """Return the object that `why --json` prints."""
-    return {**run_json(view), "file": path, "lines": [_line_json(view, line) for line in lines]}
+    others = list(other_stores(view))
+    return {**run_json(view), "file": path, "lines": [_line_json(view, line, others) for line in lines]}
 
 
-def _line_json(view: RunView, line: Traced) -> JsonValue:
+def _line_json(view: RunView, line: Traced, others: Sequence[tuple[str, StoredRun]]) -> JsonValue:
     part = part_of(view, line) if line.by in ("a step", "the program") else None
-    removal = removal_of(view, part, line.origin, view.best) if part is not None else None
+    removal = removal_of(view, part, line.origin, view.best, others) if part is not None else None
     return {
         "line": line.number,
         "text": line.text,

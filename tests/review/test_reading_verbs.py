@@ -1,8 +1,10 @@
 """`skillc log`, `show`, `why` and `example`."""
 
+import hashlib
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -14,18 +16,24 @@ from skillc.document.folder import files_of
 from skillc.document.skill import digest
 from skillc.errors import SkillcError
 from skillc.items.grid import grid_of
+from skillc.optimize.rollouts import Outcome
+from skillc.outcomes import MICRO, Scored
 from skillc.review.confidence import confidence_lines
 from skillc.review.example import named_in, versions_of
 from skillc.review.log import log_rows
 from skillc.review.origins import ancestry, skill_lines
 from skillc.review.removal import Part, removal_of
-from skillc.review.run_view import read_run
+from skillc.review.run_view import other_stores, read_run
 from skillc.review.selecting import find_decisions, find_example
 from skillc.review.skills import _read_again, rebuilt_skills
 from skillc.review.stored import AFTER, BEFORE
 from skillc.review.tracing import failures_behind, part_of, read_traced
+from skillc.run.folder import RunFolder, RunInfo
 from skillc.run.history import linked, read_history
+from skillc.store import RunStore
+from skillc.tasks.kind import Skill
 from skillc.text import text_width
+from skillc.trajectories.trajectory import Trajectory
 
 # Clears the screen, sets a title, rings, returns, and turns the writing direction.
 CONTROLS = "\x1b[2J\x1b]0;planted\x07\r\u202e\x9b31m"
@@ -240,6 +248,33 @@ def test_removal_is_known_where_one_skill_differs_in_the_rule_alone(finished, vi
     assert (recorded.lost, recorded.won, recorded.place) == (2, 1, "step 1/10")
     unknown = removal_of(clone, Part("rules", "no such rule"), None, clone.best)
     assert not unknown.is_known
+
+
+def test_what_another_run_measured_without_a_rule_is_a_result_at_hand(finished, copied):
+    view = read_run(finished.program)
+    best = view.skills[view.best]
+    rule = next(each for each in best.rules if each.text.startswith("Rule 5"))
+    without = apply_edits(best, [Delete(rule.id)]).document
+    other = RunFolder(copied / ".skillc", "ef" * 32)
+    other.path.mkdir()
+    other.write(RunInfo("things.skill", {}, finished=True))
+    validation = [name for name, each in view.examples.items() if each.split == "validation"]
+    with closing(RunStore(other.path / "run.db")) as store:
+        for skill, score in ((best, MICRO), (without, 0)):
+            for name in validation:
+                key = json.dumps(
+                    ["rollout", Skill.of(skill).digest(view.plan.skill.load), name, 0], separators=(",", ":")
+                )
+                outcome = Outcome({"correct": Scored(score)}, Trajectory(), "")
+                store.add_outcome(hashlib.sha256(key.encode()).digest(), outcome.to_json(), [])
+    found = read_run(copied / "things.skill")
+    measured, *_ = removal_of(found, Part("rules", rule.text), None, found.best, other_stores(found)).comparisons
+    assert (measured.place, measured.lost, measured.won) == ("run efefefef", len(validation), 0)
+    assert measured.change == -1
+    number = next(line.number for line in traced(copied) if "Rule 5" in line.text)
+    text = " ".join(run("why", f"{copied / 'things.skill'}:{number}").split())
+    assert "measured in run efefefef: without it -100.0 points" in text
+    assert "association" not in text
 
 
 def test_a_step_that_left_a_rule_out_is_a_result_at_hand(finished, copied):
