@@ -1,8 +1,8 @@
 """`dataclass` as in the standard library, with its methods made when they are first used.
 
 The decorator of the standard library writes and compiles six functions for each class, about half a millisecond, which
-was the largest part of a cold `check`. Here a class gets its slots at once. Its fields and `__init__`, which needs
-generated code for its speed, are made when they are first asked for, and so are the other methods, which need none.
+was the largest part of a cold `check`. Here a class gets its slots at once. Its fields and methods are made when they
+are first asked for; code is generated only for `__init__`, `__eq__` and `__hash__`, which need it for their speed.
 What this module does not know, such as `order`, is left to the standard library. A type checker sees the decorator of
 the standard library.
 """
@@ -10,7 +10,6 @@ the standard library.
 from __future__ import annotations
 
 import sys
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -211,18 +210,18 @@ def _match_args(cls: Any) -> tuple[str, ...]:
 # ---- methods --------------------------------------------------------------------------------------
 
 
-def _values(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return a function from an object to the values of its fields."""
-    if not names:
-        return lambda self: ()
-    getter = attrgetter(*names)
-    return getter if len(names) > 1 else lambda self: (getter(self),)
-
-
 def _named(function: Any, cls: type) -> Any:
     function.__qualname__ = f"{cls.__qualname__}.{function.__name__}"
     function.__module__ = cls.__module__
     return function
+
+
+def _compiled(cls: Any, signature: str, body: str, scope: Mapping[str, Any]) -> Any:
+    """Return a function in the names of a class's module, with further ones of `scope`."""
+    text = f"def make({', '.join(scope)}):\n def {signature}:\n  {body}\n return {signature.partition('(')[0]}"
+    module, found = sys.modules.get(cls.__module__), dict[str, Any]()
+    exec(text, vars(module) if module is not None else {}, found)
+    return _named(found["make"](**scope), cls)
 
 
 def _repr(cls: Any) -> Callable[[Any], str]:
@@ -236,22 +235,22 @@ def _repr(cls: Any) -> Callable[[Any], str]:
     return recursive_repr()(_named(__repr__, cls))
 
 
+def _tuple(of: str, names: Iterable[str]) -> str:
+    return "(" + "".join(f"{of}.{name}, " for name in names) + ")"
+
+
 def _eq(cls: Any) -> Callable[[Any, object], bool]:
-    values = _values(_names(cls, lambda each: each.compare))
-
-    def __eq__(self: Any, other: object) -> bool:  # noqa: N807
-        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
-
-    return _named(__eq__, cls)  # type: ignore[no-any-return]  # the same function
+    names = _names(cls, lambda each: each.compare)
+    both = f"{_tuple('self', names)} == {_tuple('other', names)}"
+    body = f"return {both} if other.__class__ is self.__class__ else NotImplemented"
+    made: Callable[[Any, object], bool] = _compiled(cls, "__eq__(self, other)", body, {})
+    return made
 
 
 def _hash(cls: Any) -> Callable[[Any], int]:
-    values = _values(_names(cls, lambda each: each.compare if each.hash is None else each.hash))
-
-    def __hash__(self: Any) -> int:  # noqa: N807
-        return hash(values(self))
-
-    return _named(__hash__, cls)  # type: ignore[no-any-return]  # the same function
+    names = _names(cls, lambda each: each.compare if each.hash is None else each.hash)
+    made: Callable[[Any], int] = _compiled(cls, "__hash__(self)", f"return hash({_tuple('self', names)})", {})
+    return made
 
 
 def _setattr(cls: Any) -> Callable[[Any, str, object], None]:
@@ -343,10 +342,6 @@ def _init(cls: Any) -> Callable[..., None]:
             lines.append(f"_set(self, {name!r}, {made})")
     lines += ["self.__post_init__()"] if hasattr(cls, "__post_init__") else []
     parameters = ", ".join([*positional, *(["*", *keywords] if keywords else [])])
-    body = "\n  ".join(lines or ["pass"])
-    text = f"def make({', '.join(scope)}):\n def __init__({parameters}):\n  {body}\n return __init__"
-    module, found = sys.modules.get(cls.__module__), dict[str, Any]()
-    exec(text, vars(module) if module is not None else {}, found)
-    init = found["make"](**scope)
+    init: Callable[..., None] = _compiled(cls, f"__init__({parameters})", "\n  ".join(lines or ["pass"]), scope)
     init.__annotations__ = {**{name: types[name] for name, each in _specs(cls).items() if each.init}, "return": None}
-    return _named(init, cls)  # type: ignore[no-any-return]  # a function
+    return init
