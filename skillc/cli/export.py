@@ -19,6 +19,8 @@ def export() -> None:
     """Write a program or its last run in the formats of other tools. No model is called.
 
     Secrets that the program declares are redacted, as far as this environment has their values.
+
+    Exit status: 0 done, 2 an error.
     """
 
 
@@ -40,8 +42,8 @@ def rollouts(skill: Path, style: str | None, output: Path | None, run: str | Non
     """Write every recorded rollout of the last compile of SKILL (a program, or the folder of a skill), one row each.
 
     A row has the run, the decision that proposed the skill, split and example, inputs and right answers, the output,
-    the score of each metric or why it was not measured, calls, tokens, cost and seconds, and the messages. Without
-    --output it is written to NAME.rollouts.jsonl or .parquet in the current folder. docs/guides/formats.md lists the
+    the score of each metric or why it was not measured, calls, tokens, cost and seconds, and the messages. By
+    default it is written to NAME.rollouts.jsonl or .parquet in the current folder. docs/guides/formats.md lists the
     columns.
 
     The record of the run, `.skillc`, is on the machine that compiled.
