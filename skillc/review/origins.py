@@ -66,7 +66,10 @@ def lineage(view: RunView, skill: str) -> tuple[Decision, ...]:
 
 def ancestry(view: RunView, skill: str) -> tuple[Decision, ...]:
     """Return the decisions that led to a skill, also those of earlier runs that a run started from, in order."""
-    return (*_path(view.earlier, view.initial, ""), *lineage(view, skill))
+    own = lineage(view, skill)
+    # A tidying or an ablation starts from a compiled skill, and is tested against the initial one.
+    start = own[0].incumbent if own else view.initial
+    return (*_path(view.earlier, start, ""), *own)
 
 
 def _path(decisions: Sequence[Decision], skill: str, start: str) -> tuple[Decision, ...]:

@@ -132,6 +132,7 @@ def test_the_history_has_each_decision_with_what_was_left_out_and_why(world: Wor
     gone = [edit for line in lines if line["result"] == "accept" for edit in line["edits"]]
     assert all(edit["op"] == "delete" and "gained and 0 lost of" in edit["rationale"] for edit in gone)
     assert len(gone) == len(world.found.dropped)
+    assert {edit["rationale"].split("`")[1] for edit in gone} == {NOTHING, HARMS} | {IDLE}
     kept = [line for line in lines if line["result"] == "reject"]
     assert [line["blame"] for line in kept] == ["no loss"]
     fates = [fate for line in lines for fate in line.get("fates", ())]

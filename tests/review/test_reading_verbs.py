@@ -1,5 +1,6 @@
 """`skillc log`, `show`, `why` and `example`."""
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -307,6 +308,9 @@ def test_a_step_that_left_a_rule_out_is_a_result_at_hand(finished, copied):
     found = read_run(copied / "things.skill", "cdcd")
     assert found.best in found.skills
     assert [each.place for each in ancestry(found, found.best)][-2:] == ["end of epoch 1", "tidy 1"]
+    # A lock names the initial skill of the program, which the final test compares with.
+    locked = dataclasses.replace(found, initial=read_run(finished.program).initial)
+    assert ancestry(locked, found.best) == ancestry(found, found.best)
     places = {each.origin.decision.place for each in skill_lines(found, found.best) if each.origin is not None}
     assert places == {"step 1/10", "step 3/10", "end of epoch 1"}
     (left_out,) = removal_of(found, Part("rules", rule.text), None, found.best).comparisons[:1]

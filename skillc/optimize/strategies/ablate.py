@@ -26,10 +26,13 @@ from skillc.optimize.strategies.tidy import has_rules, tidy_gates
 from skillc.outcomes import MICRO
 from skillc.stats.family import is_claim_settled
 from skillc.stats.verdict import PairedScore
+from skillc.text import shown
 
 STAGE = "ablate"
 # A block is split after a loss for so many of its rules, or after this part of the split.
 _RULES_PER_LOSS, _SHARE = 3, 4
+# Characters of a rule in the history.
+_SHOWN = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +205,10 @@ async def _decided(engine: Engine, state: SearchState, trial: Trial, position: P
     measured = [(p.initial, p.best) for p in pairs if p.initial is not None and p.best is not None]
     gained = sum(without > with_ for without, with_ in measured)
     lost = sum(without < with_ for without, with_ in measured)
-    why = f"without it: {gained} gained and {lost} lost of {len(measured)} measured validation rollouts"
-    if len(trial.rules) > 1:
-        why = why.replace("without it", f"without these {len(trial.rules)} rules")
-    edits = tuple(Delete(rule.id, why) for rule in trial.rules)
+    counts = f"{gained} gained and {lost} lost of {len(measured)} measured validation rollouts"
+    without = "without it" if len(trial.rules) == 1 else f"without these {len(trial.rules)} rules"
+    # The rule is gone from the skill, so that the history keeps its text.
+    edits = tuple(Delete(rule.id, f"{shown(rule.text, _SHOWN)}; {without}: {counts}") for rule in trial.rules)
     document, changed = apply_and_report(state.incumbent, edits)
     text = f"the skill without {', '.join(rule.id for rule in trial.rules)}"
     patch = Patch(edits, document, {"maker": "prune", "edits": changed}, text)
