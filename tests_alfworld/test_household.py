@@ -312,15 +312,11 @@ def test_the_official_games_start(tmp_path, monkeypatch) -> None:
         assert rollout.failure is None, rollout.detail
 
 
-def test_the_example_compiles_through_the_whole_loop(tmp_path) -> None:
-    folder = shutil.copytree(ROOT / "examples" / "household", tmp_path / "household")
-    program = (folder / "household.skill").read_text()
-    split = "split = 12 examples : 12 examples : 6 examples"
-    (folder / "household.skill").write_text(program.replace("split = 2 : 2 : 1", split))
-    rows = (folder / "games.jsonl").read_text().splitlines()[:30]
-    (folder / "games.jsonl").write_text("\n".join(rows) + "\n")
+def test_the_program_compiles_through_the_whole_loop(tmp_path) -> None:
+    folder = shutil.copytree(ROOT / "programs" / "alfworld", tmp_path / "alfworld")
+    shutil.rmtree(folder / "skills", ignore_errors=True)
     done = subprocess.run(
-        [sys.executable, "-m", "skillc", "compile", "household.skill"],
+        [sys.executable, "-m", "skillc", "compile", "ours.skill"],
         cwd=folder,
         env={**os.environ, "SKILLC_ALFWORLD_PYTHON": str(PYTHON)},
         capture_output=True,

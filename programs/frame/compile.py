@@ -7,6 +7,7 @@ Each program is compiled twice, with skillc's protocol and with that of SkillOpt
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from programs.frame.layout import PROGRAMS, PROTOCOLS, benchmarks, missing
+from programs.frame.layout import PROGRAMS, PROTOCOLS, benchmarks, missing, variables
 
 BUILD = PROGRAMS.parent / "build" / "programs"
 _COLUMNS = (17, 8, 21, 21, 19, 6, 6)
@@ -30,7 +31,8 @@ def compile_sample(name: str, protocol: str, *options: str) -> dict[str, Any]:
         click.ClickException: the compile failed.
     """
     command = [sys.executable, "-m", "skillc", "compile", f"{protocol}.skill", "--json", *options]
-    done = subprocess.run(command, cwd=PROGRAMS / name, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **variables(name)}
+    done = subprocess.run(command, cwd=PROGRAMS / name, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise click.ClickException(f"{name}/{protocol}.skill: {done.stderr.strip()}")
     return dict(json.loads(done.stdout))

@@ -67,6 +67,12 @@ def module(name: str, file: str) -> ModuleType:
     return made
 
 
+def variables(name: str) -> dict[str, str]:
+    """Return the variables with which a benchmark is compiled here, by `variables()` of its `rows.py`."""
+    ask = getattr(reader(name), "variables", None)
+    return dict(ask()) if ask is not None else {}
+
+
 def missing(name: str) -> str:
     """Return why a benchmark cannot run here, by `missing()` of its `rows.py`; empty if it can."""
     ask = getattr(reader(name), "missing", None)

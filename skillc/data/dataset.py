@@ -22,6 +22,7 @@ from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.images import image_tokens, most_image_tokens, require_pillow, scaled_size
 from skillc.json_values import JsonObject, as_text, canonical_ascii
+from skillc.language.rollouts import STARTS_FROM_FIELDS
 from skillc.outcomes import Example
 from skillc.plan.judges import calls_python, compared_outputs
 from skillc.plan.schema import DataPlan, Plan, SplitPlan, TaskPlan
@@ -133,7 +134,8 @@ def _load(
         problems.check()
         sides = _split(drafts, data, warnings)
     else:
-        sides = _from_files(columns, data, root, problems, warnings, one_turn=one_turn)
+        by_fields = task.rollout.kind in STARTS_FROM_FIELDS
+        sides = _from_files(columns, data, root, problems, warnings, one_turn=one_turn, by_fields=by_fields)
     every = [draft for side in SIDES for draft in sides[side]]
     _warn_conflicts(every, warnings)
     _warn_unanswered(every, columns, warnings, calls_python=calls_python)
@@ -284,6 +286,7 @@ def _from_files(
     warnings: list[str],
     *,
     one_turn: bool,
+    by_fields: bool,
 ) -> Mapping[Side, list[_Draft]]:
     files: dict[Side, str | None] = {"train": data.train, "validation": data.validation, "test": data.test}
     for side in ("train", "validation"):
@@ -306,17 +309,18 @@ def _from_files(
                 problems.add(
                     draft.file, draft.line, f"the id `{draft.id}` is already used at {first.place}", "rename one"
                 )
-    _check_apart(sides, data, problems)
+    _check_apart(sides, data, problems, by_fields=by_fields)
     problems.check()
     return sides
 
 
-def _check_apart(sides: Mapping[Side, list[_Draft]], data: DataPlan, problems: Problems) -> None:
+def _check_apart(sides: Mapping[Side, list[_Draft]], data: DataPlan, problems: Problems, *, by_fields: bool) -> None:
+    """Report examples and groups on two sides; with `by_fields`, examples differ if their fields do."""
     contents: dict[str, tuple[Side, _Draft]] = {}
     groups: dict[str, tuple[Side, _Draft]] = {}
     for side in SIDES:
         for draft in sides[side]:
-            other, first = contents.setdefault(draft.content, (side, draft))
+            other, first = contents.setdefault(draft.whole if by_fields else draft.content, (side, draft))
             if other != side:
                 problems.add(draft.file, draft.line, f"the same inputs are at {first.place}, on {other}", "keep one")
             other, first = groups.setdefault(draft.group, (side, draft))

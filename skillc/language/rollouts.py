@@ -215,6 +215,8 @@ WITHOUT_REWARD = (*ONE_TURN, "react", "code", *AGENTS, "command")
 """Kinds of rollouts that give no reward."""
 WITHOUT_FILES = (*ONE_TURN, "react", "environment")
 """Kinds of rollouts that have no workspace, so that they write no files and run no scripts."""
+STARTS_FROM_FIELDS = ("environment", "harbor")
+"""Kinds of rollouts whose start is decided by the fields of an example too: the same inputs are no duplicates."""
 WITHOUT_OPENING = ("code", "harbor")
 """Kinds of rollouts whose targets cannot open skills by themselves."""
 ENVIRONMENT = "environment"

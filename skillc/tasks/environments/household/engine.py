@@ -24,7 +24,7 @@ from typing import Any
 
 _WELCOME = re.compile(r"^-= Welcome.*?=-\s*")
 _TASK = re.compile(r"Your task is to: (.*?)\.?\"")
-_DATA = "json_2.1.1"
+DATA = "json_2.1.1"
 
 
 def _engine() -> Any:
@@ -140,26 +140,35 @@ def solve(household: Household, example: Mapping[str, Any]) -> list[str] | None:
     return commands if household.score() else None
 
 
-def official(split: str) -> Iterator[dict[str, object]]:
+def official(split: str, data: Path | None = None) -> Iterator[dict[str, object]]:
     """Yield a row for each official game of a split that can be solved, in order of its path.
+
+    `data` is the folder of the games, by default `$ALFWORLD_DATA`.
 
     These are the games that ALFWorld's own `AlfredTWEnv` collects: of the six kinds, without movable receptacles and
     sliced objects. The splits are `train`, `valid_seen` (the paper's seen rooms) and `valid_unseen` (its unseen rooms).
     """
-    data = Path(os.environ["ALFWORLD_DATA"])
-    for file in sorted((data / _DATA / split).rglob("game.tw-pddl")):
-        name, about = file.parent.parent.name, file.with_name("traj_data.json")
-        if "movable" in name or "Sliced" in name:
-            continue
-        game = json.loads(file.read_text(encoding="utf-8"))
-        named = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
-        kind = named.get("task_type", name.partition("-")[0])
-        if not game.get("solvable") or kind not in games.GOALS:
-            continue
-        task = _TASK.search(game["grammar"])
-        goal = task[1] + "." if task else kind.replace("_", " ")
-        path = file.relative_to(data).as_posix()
-        yield {"id": path, "goal": goal, "kind": kind, "game": path}
+    data = Path(os.environ["ALFWORLD_DATA"]) if data is None else data
+    for file in sorted((data / DATA / split).rglob("game.tw-pddl")):
+        row = official_row(file, data)
+        if row is not None:
+            yield row
+
+
+def official_row(file: Path, data: Path) -> dict[str, object] | None:
+    """Return the row of an official game below the folder of the games; None for one that `official` leaves out."""
+    name, about = file.parent.parent.name, file.with_name("traj_data.json")
+    if "movable" in name or "Sliced" in name:
+        return None
+    game = json.loads(file.read_text(encoding="utf-8"))
+    named = json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
+    kind = named.get("task_type", name.partition("-")[0])
+    if not game.get("solvable") or kind not in games.GOALS:
+        return None
+    task = _TASK.search(game["grammar"])
+    goal = task[1] + "." if task else kind.replace("_", " ")
+    path = file.relative_to(data).as_posix()
+    return {"id": path, "goal": goal, "kind": kind, "game": path}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -172,7 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given.verb == "official":
         if "ALFWORLD_DATA" not in os.environ:
             parser.error("set ALFWORLD_DATA to the folder of the official games")
-        place = Path(os.environ["ALFWORLD_DATA"], _DATA)
+        place = Path(os.environ["ALFWORLD_DATA"], DATA)
         if not (place / given.split).is_dir():
             known = ", ".join(sorted(each.name for each in place.glob("*") if each.is_dir())) or "none"
             parser.error(f"`{place}` has no split `{given.split}`; it has {known}")
