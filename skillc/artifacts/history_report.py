@@ -143,6 +143,11 @@ def history_json(runs: Iterable[RunSummary]) -> dict[str, object]:
     return {"format_version": 1, "runs": [asdict(run) for run in runs]}
 
 
+def _safe(words: str) -> str:
+    """Escape the characters of a text that would move the cursor, except line ends."""
+    return "\n".join(map(printable, words.split("\n")))
+
+
 def history_table(runs: Iterable[RunSummary]) -> RenderableType:
     """Return a block per decision, with a row per edit."""
     parts: list[RenderableType] = []
@@ -159,7 +164,7 @@ def _headline(each: DecisionSummary) -> Text:
     candidate = f"{each.maker} {each.candidate[:_SHORT]}  " if each.candidate else ""
     text = Text(f"{each.place}  {candidate}", style="bold")
     text.append(each.result, style=_STYLES.get(each.result, "yellow"))
-    text.append(f": {printable(each.reason)}", style="not bold")
+    text.append(f": {_safe(each.reason)}", style="not bold")
     if isinstance(each.goal, str | int | float):
         text.append(f"; goal {each.goal}", style="not bold")
     return text
@@ -170,8 +175,8 @@ def _edits(each: DecisionSummary) -> Table:
     rows.add_column(no_wrap=True)
     rows.add_column(ratio=1)
     for edit in each.edits:
-        text = Text(printable(edit.edit))
+        text = Text(_safe(edit.edit))
         if edit.why:
-            text.append(f"\n{printable(edit.why)}", style="dim")
-        rows.add_row(Text(printable(edit.fate), style=_STYLES.get(edit.fate, "")), text)
+            text.append(f"\n{_safe(edit.why)}", style="dim")
+        rows.add_row(Text(_safe(edit.fate), style=_STYLES.get(edit.fate, "")), text)
     return rows

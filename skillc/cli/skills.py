@@ -68,6 +68,7 @@ def history(skill: Path, last: bool, items: bool, metric: str | None, as_json: b
     from rich.console import Console
 
     from skillc.artifacts.history_report import history_json, history_table, items_of_last, read_runs
+    from skillc.review.run_view import confidence_of_skill
 
     if items:
         from skillc.items.report import items_json, items_table
@@ -83,10 +84,14 @@ def history(skill: Path, last: bool, items: bool, metric: str | None, as_json: b
 
     runs = read_runs(skill)
     runs = runs[-1:] if last else runs
+    sure = confidence_of_skill(skill)
     if as_json:
-        print_json(history_json(runs))
+        print_json({**history_json(runs), "confidence": list(sure)})
     else:
-        Console(highlight=False).print(history_table(runs))
+        console = Console(highlight=False)
+        console.print(history_table(runs))
+        for line in sure:
+            console.print(line, style="dim", markup=False)
     return 0
 
 
@@ -96,10 +101,10 @@ def history(skill: Path, last: bool, items: bool, metric: str | None, as_json: b
 @click.option(
     "--format",
     "style",
-    type=click.Choice(("html", "md")),
+    type=click.Choice(("html", "md", "json")),
     default="html",
     show_default=True,
-    help="A page for a browser, or a short summary in markdown for a pull request.",
+    help="A page for a browser, a short summary in markdown for a pull request, or all values as JSON.",
 )
 @click.option(
     "--run", metavar="ID", help="Another run than the last, by the beginning of its id; `history` lists them."
@@ -110,7 +115,7 @@ def report(skill: Path, output: Path | None, style: str, run: str | None) -> int
     The page is one file that needs no network: the score by step with intervals, each example by step, every candidate
     with its edits, screen, gates and fate, two rollouts of an example side by side, the origin of each line of the
     skill, and what was spent and saved. Without --output it is written to NAME.report.html in the current folder; the
-    summary goes to standard output.
+    summary and the JSON go to standard output.
 
     The lock and the history are enough. Rollouts and the spend by stage need the record of the run, `.skillc`, which is
     on the machine that compiled; the report says what it lacks.
@@ -125,6 +130,12 @@ def report(skill: Path, output: Path | None, style: str, run: str | None) -> int
         from skillc.review.summary import markdown_report
 
         text, place = markdown_report(view), output or Path("-")
+    elif style == "json":
+        import json
+
+        from skillc.review.as_json import report_json
+
+        text, place = json.dumps(report_json(view), ensure_ascii=False, indent=2) + "\n", output or Path("-")
     else:
         from skillc.review.report import html_report
 

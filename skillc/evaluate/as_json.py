@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from pydantic import JsonValue
 
+from skillc.evaluate.confidence import confidence_of
 from skillc.evaluate.reporting import ending_json, interval
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Costs, Duel, Gain, ModelScores, Part, Score
@@ -29,6 +30,7 @@ def eval_json(found: Evaluation) -> dict[str, JsonValue]:
         "compiled_with": None if made_with is None else made_with.model_dump(mode="json"),
         "models": [_model(model, job.split) for model in found.models],
         "baselines": {name: rounded(mean) for name, mean in found.baselines.items()},
+        "confidence": list[JsonValue](confidence_of(found)),
         **ending_json(found),
         "notes": list[JsonValue](job.notes),
     }

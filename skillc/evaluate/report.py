@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.diagnostics.render import printable
+from skillc.evaluate.confidence import confidence_of
 from skillc.evaluate.job import EvalJob
 from skillc.evaluate.reporting import (
     bare_table,
@@ -85,7 +86,7 @@ def evaluation_parts(found: Evaluation) -> list[RenderableType]:
             parts += [Text(), _metrics(found, others)]
         parts += [Text(), _costs(found), *_by_field(found)]
         below = _below(found)
-        parts += [Text(), below] if below else []
+        parts += [Text(), *([below] if below else [])]
     else:
         line = Text("test      ").append("incomplete", style="yellow")
         parts.append(
@@ -101,7 +102,8 @@ def _head(found: Evaluation) -> Text:
     samples = job.plan.optimize.samples
     each = f", {samples} samples each" if samples > 1 else ""
     where = f"{printable(job.where)}, " if job.where else ""
-    words = SPLIT_WORDS[job.split] if job.apart and job.place != "data" else job.split
+    # Nothing was selected on the examples of other data, nor for a skill that is not compiled.
+    words = SPLIT_WORDS[job.split] if job.arms.compiled is not None and job.place != "data" else job.split
     text = Text(f"{where}{words}: {counted(len(job.examples), 'example')}{of}{each}", style="bold")
     if len(found.models) == 1:
         text.append(f", {found.models[0].label}")
@@ -238,7 +240,7 @@ def _below(found: Evaluation) -> Text:
     lines = Text()
     for claim in _claims(found):
         lines.append_text(claim).append("\n")
-    for line in (*_over_none(found), *_origin(found), *_missing(found)):
+    for line in (*_over_none(found), *confidence_of(found), *_origin(found), *_missing(found)):
         lines.append(line + "\n")
     lines.rstrip()
     return lines

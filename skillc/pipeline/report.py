@@ -18,12 +18,20 @@ from skillc.gates.units import format_amount, unit_of_metric
 from skillc.items.report import gains_block, gains_json, judging_json, judging_lines, shown_metrics
 from skillc.json_values import objects_in, rounded
 from skillc.language.loop import SPENDING_CAPS
-from skillc.optimize.null_arm import amount
 from skillc.outcomes import ArmScore
 from skillc.plan.judges import judges_of
 from skillc.plan.lock import lock_json
 from skillc.plan.models import OPTIMIZER, TARGET, judges
 from skillc.plan.schema import Plan
+from skillc.review.confidence import (
+    ARM_WORDS,
+    SPLIT_WORDS,
+    confidence_lines,
+    detectable_words,
+    gain_words,
+    look_words,
+    noise_words,
+)
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
 from skillc.text import counted, joined
@@ -33,7 +41,6 @@ if TYPE_CHECKING:
     from skillc.pipeline.sanity import SanityResult
 
 VERDICT_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
-_NAMES = {"none": "no skill", "initial": "initial skill", "best": "compiled skill"}
 
 
 def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
@@ -41,6 +48,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
     lock = lock_json(compiled.lock)
     return {
         "format_version": 1,
+        "confidence": list(confidence_lines(compiled.lock, compiled.trained.engine.plan.goal)),
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
         "baselines": {name: rounded(mean) for name, mean in compiled.baselines.items()},
         "gain_over_none": rounded(compiled.tested.over_none),
@@ -89,9 +97,9 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
     tested = compiled.tested
     rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     rows.add_column(goal)
-    rows.add_column("validation (selected on)", justify="right")
-    rows.add_column("test (held out)", justify="right")
-    for name, label in _NAMES.items():
+    rows.add_column(SPLIT_WORDS["validation"], justify="right")
+    rows.add_column(SPLIT_WORDS["test"], justify="right")
+    for name, label in ARM_WORDS.items():
         style = "bold" if name == "best" else ""
         rows.add_row(label, _score(tested.validation[name]), _score(tested.test[name]), style=style)
         for metric, (validation, test) in tested.parts.items():
@@ -106,8 +114,8 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         *_headline(compiled),
         rows,
         Text(),
-        _verdict(tested.verdict, _unbeaten(compiled)),
-        *map(Text, [*_compared(compiled), *_noise(compiled)]),
+        _verdict(compiled),
+        *map(Text, [*_certainty(compiled), *_compared(compiled)]),
         *judging_lines(compiled.items),
         *_gains(compiled),
         Text("\n".join(_facts(compiled))),
@@ -136,18 +144,15 @@ def _compared(compiled: Compiled) -> list[str]:
     return lines
 
 
-def _noise(compiled: Compiled) -> list[str]:
-    """Return what chance alone does to the initial skill on validation."""
-    found, goal = compiled.tested.null_arm, compiled.trained.engine.plan.goal
-    if found is None:
-        return []
-    again = f"measured again, {found.changed} of {found.examples} validation examples score differently"
-    if not found.changed:
-        return [f"noise     {again}"]
-    lines = [f"noise     {again}; a gain below {amount(found.margin, goal)} is within it"]
-    if found.gates is not None:
-        lines.append(f"          the gates accept the initial skill against itself in {percent(found.gates.chance)}")
-    return lines
+def _certainty(compiled: Compiled) -> list[str]:
+    """Return how sure the result is, in the words of every view, and what chance alone does to the gates."""
+    lock, goal = compiled.lock, compiled.trained.engine.plan.goal
+    found = [look_words(lock), detectable_words(lock, goal), noise_words(lock, goal)]
+    null = compiled.tested.null_arm
+    if null is not None and null.changed and null.gates is not None:
+        found.append(f"the gates accept the initial skill against itself in {percent(null.gates.chance)}")
+    labels = ["certainty", *[""] * len(found)]
+    return [f"{label:<10}{line}" for label, line in zip(labels, filter(None, found), strict=False)]
 
 
 def _gains(compiled: Compiled) -> list[RenderableType]:
@@ -253,16 +258,14 @@ def _unbeaten(compiled: Compiled) -> str:
     return f"not above `{name}` (no model): {percent(mean)}" if best is not None and name and best <= mean else ""
 
 
-def _verdict(verdict: Verdict, unbeaten: str) -> Text:
+def _verdict(compiled: Compiled) -> Text:
+    verdict, unbeaten = compiled.tested.verdict, _unbeaten(compiled)
     line = Text("verdict   ")
     line.append(verdict.verdict, style="yellow" if unbeaten else VERDICT_STYLE[verdict.verdict])
     if unbeaten:
         line.append(f"   {unbeaten}")
-    if verdict.interval is not None and verdict.gain is not None:
-        low, high = verdict.interval
-        level = float(1 - verdict.alpha) * 100
-        line.append(f"   gain {points(verdict.gain)} points on test")
-        line.append(f" ({level:g} % interval {points(low)} to {points(high)}, {verdict.groups} groups)")
+    if verdict.gain is not None:
+        line.append(f"   {gain_words(compiled.lock, compiled.trained.engine.plan.goal)}")
     if verdict.reason:
         line.append(f"   {verdict.reason}")
     return line

@@ -22,6 +22,7 @@ SELECTED_ON = (
     "Validation is the split that skills were selected on, so the compiled skill's mean there is too high. "
     "Test is held out: nothing was selected on it."
 )
+NO_LOCK = "no verdict: test (held out) is scored after the last decision, and no lock of this run is here"
 
 
 def score(value: Fraction | None, metric: MetricPlan) -> str:
@@ -58,7 +59,7 @@ def gain_words(lock: Lock, metric: MetricPlan) -> str:
     found = f"gain {difference(test.gain, metric)} on test (held out)"
     if test.interval is None or test.alpha is None:
         return found
-    level = f"{float(1 - test.alpha) * 100:.3g} % interval"
+    level = f"{float(1 - test.alpha) * 100:.4g} % interval"
     between = ends_of_difference(test.interval, metric)
     return f"{found}, {level} {between}, {counted(test.n, 'pair')} in {counted(test.groups, 'group')}"
 
@@ -77,6 +78,11 @@ def detectable_words(lock: Lock, metric: MetricPlan) -> str:
     smallest = lock.test.smallest_detectable
     if smallest is None:
         return "smallest detectable gain: not known without a final test"
+    return smallest_words(smallest, metric)
+
+
+def smallest_words(smallest: Fraction, metric: MetricPlan) -> str:
+    """Render the smallest gain that a test can detect."""
     return f"smallest detectable gain: {amount(smallest, metric)} (80 % power)"
 
 
@@ -92,6 +98,6 @@ def noise_words(lock: Lock, metric: MetricPlan) -> str:
 def confidence_lines(lock: Lock | None, metric: MetricPlan) -> tuple[str, ...]:
     """Return what is known of the certainty of a run, a line each."""
     if lock is None:
-        return ("there is no test and no verdict: no lock of this run is here",)
+        return (NO_LOCK,)
     lines = (gain_words(lock, metric), look_words(lock), detectable_words(lock, metric), noise_words(lock, metric))
     return tuple(line for line in lines if line)

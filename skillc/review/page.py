@@ -34,6 +34,7 @@ from skillc.review.remarks import remarks_on
 from skillc.review.run_view import RunView
 from skillc.review.saved import saved_words
 from skillc.review.stored import NO_SKILL
+from skillc.review.times import wall_times
 from skillc.review.words import NAMED, SHORT, credit_words
 from skillc.text import counted, listed
 
@@ -79,6 +80,7 @@ def page_of(view: RunView, found: Compared) -> dict[str, Any]:
         "skill": list(_skill(view)),
         "saved": list(saved_words(view)),
         "charged": _charged(lock),
+        "seconds": list(wall_times(view)),
         "made": f"Made by skillc {__version__} from lock, history and records, without a call of a model.",
         **_items(view, found),
         **_spent(view),

@@ -22,6 +22,7 @@ from skillc.plan.digest import plan_digest
 from skillc.plan.initial import initial_skill
 from skillc.plan.lock import Lock, OptionsLock, read_lock
 from skillc.plan.schema import Plan
+from skillc.review.confidence import confidence_lines
 from skillc.review.decisions import Decision, decisions_of
 from skillc.review.skills import rebuilt_skills
 from skillc.review.stored import Outcomes, Spent, StoredRun, outcomes_of, read_store
@@ -157,6 +158,19 @@ def read_run(path: Path, run: str | None = None, *, rollouts: bool = True) -> Ru
         missing=missing,
         paths=paths,
     )
+
+
+def confidence_of_skill(path: Path) -> tuple[str, ...]:
+    """Return how sure the last compile of a program or of a skill's folder is; nothing without a program or a lock."""
+    try:
+        program, folder = program_and_skill(path, "skillc history PROGRAM")
+        own = ArtifactPaths.of_folder(folder) if folder is not None else paths_of_program(program)
+        lock = next((read_lock(each.lock) for each in (own.candidate, own) if each.lock.is_file()), None)
+        if lock is None:
+            return ()
+        return confidence_lines(lock, _planned(program, lock.program.options).plan.goal)
+    except SkillcError:
+        return ()
 
 
 def _planned(program: Path, options: OptionsLock | None) -> Planned:

@@ -15,10 +15,12 @@ from skillc.review.remarks import remarks_on
 from skillc.review.run_view import RunView
 from skillc.review.saved import saved_by
 from skillc.review.stored import NO_SKILL
+from skillc.review.words import duration
 from skillc.text import counted, cut
 
 _MOST_EDITS = 30
 _MOST = 300
+_STAGES = 3
 # The last two make links of bare addresses.
 _SPECIAL = re.compile(r"[\\`*_{}\[\]<>#|~$@&]|:(?=//)|(?<=www)\.")
 
@@ -65,6 +67,11 @@ def _run_lines(view: RunView) -> Iterable[str]:
     accepted = sum(each.accepted for each in view.decisions)
     stopped = f", stopped by {view.lock.stopped}" if view.lock is not None else ""
     yield f"{counted(len(view.decisions), 'decision')}, {accepted} accepted{stopped}"
+    seconds = sorted((view.seconds or {}).items(), key=lambda each: -each[1])
+    if seconds:
+        longest = ", ".join(f"{stage} {duration(amount)}" for stage, amount in seconds[:_STAGES] if amount >= 1)
+        whole = duration(sum(amount for _, amount in seconds))
+        yield f"wall time {whole}" + (f", mostly {longest}" if longest else "")
     saved = saved_by(view)
     if saved.early:
         yield f"deciding gates early left out {saved.early:,} of {saved.whole:,} rollouts on validation"

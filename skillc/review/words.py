@@ -16,6 +16,7 @@ SHORT = 8
 """Digits of a digest."""
 NAMED = 10
 """Ids of examples in a sentence."""
+_HOUR = 3600
 GATE_WORDS: Mapping[Truth, tuple[str, str]] = {
     "true": ("✓", "holds"),
     "false": ("✗", "fails"),
@@ -81,3 +82,13 @@ def edit_notes(edit: ProposedEdit, most: int | None = None) -> tuple[str, ...]:
         f"may be the opposite of the old rule: {edit.opposite}" if edit.opposite else "",
     )
     return tuple(note for note in notes if note)
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in words: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if seconds < _HOUR:
+        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -21,6 +21,7 @@ from skillc.review.confidence import SPLIT_WORDS, confidence_lines
 from skillc.review.decisions import Bound, Decision
 from skillc.review.saved import saved_words
 from skillc.review.terminal import RESULT_STYLES
+from skillc.review.times import wall_times
 from skillc.review.words import SHORT, credit_words, draft_words
 from skillc.run.progress import decision_line, one_line, usage_parts
 from skillc.run.time_left import RunUsage, describe_seconds_left
@@ -49,8 +50,6 @@ _EDIT_STYLES = {"good": "green", "bad": "red", "open": "yellow"}
 _PARTS = {"old": "red", "new": "green", "same": ""}
 _INDENT = (0, 0, 0, 17)
 _SILENT = 30
-_HOUR = 3600
-_LEAST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,15 +351,8 @@ def _spend(frame: Frame, choice: Choice, width: int, height: int) -> list[Render
         ]
         heads = ("role", "stage", "calls", "tokens", "cost")
         lines += [Text(), _table(heads, rows, texts=2)]
-    seconds = frame.view.seconds
-    if seconds:
-        whole = sum(seconds.values())
-        rows = [
-            [one_line(stage), duration(amount), f"{amount / whole * 100:.0f} %"]
-            for stage, amount in sorted(seconds.items(), key=lambda each: -each[1])
-            if amount >= _LEAST
-        ]
-        lines += [Text(), _table(("stage", "wall time", "share"), [*rows, ["all", duration(whole), ""]])]
+    times = [[one_line(stage), *rest] for stage, *rest in wall_times(frame.view)]
+    lines += [Text(), _table(("stage", "wall time", "share"), times)] if times else []
     if frame.state != "running":
         lines += [Text(), *(fact("saved", one_line(line)) for line in saved_words(frame.view))]
     lines += [fact("note", one_line(note)) for note in frame.live.notes]
@@ -383,16 +375,6 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int = 
     for row in rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def duration(seconds: float) -> str:
-    """Return seconds in words: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if seconds < _HOUR:
-        return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
 
 
 _VIEWS: Mapping[ViewName, Callable[[Frame, Choice, int, int], list[RenderableType]]] = {

@@ -408,7 +408,7 @@ def test_a_run_that_has_only_begun_is_shown(copied):
     assert [each.number for each in found.decisions] == [1, 2]
     text = " ".join(run("log", program).split())
     assert "no verdict yet, 2 decisions, 1 accepted" in text
-    assert "there is no test and no verdict" in text
+    assert "no verdict: test (held out)" in text
     assert "step 1/10" in run("why", program)
     connection = sqlite3.connect(database)
     connection.executescript("DELETE FROM decisions; DELETE FROM marks;")

@@ -13,7 +13,7 @@ from skillc.document.skill import digest
 from skillc.errors import SkillcError
 from skillc.optimize.description import description_of, with_description
 from skillc.outcomes import Scored
-from skillc.review.confidence import confidence_lines
+from skillc.review.confidence import NO_LOCK, confidence_lines
 from skillc.review.curve import curve_of
 from skillc.review.decisions import decisions_of
 from skillc.review.origins import lineage, skill_lines
@@ -237,7 +237,7 @@ def test_a_run_is_read_while_it_is_open_and_before_it_has_a_lock(copied):
     assert [each.completed is not None for each in found.decisions[:2]] == [True, False]
     assert len(found.outcomes) > 0
     assert found.missing == ()
-    assert confidence_lines(None, found.plan.goal) == ("there is no test and no verdict: no lock of this run is here",)
+    assert confidence_lines(None, found.plan.goal) == (NO_LOCK,)
 
 
 def test_a_program_that_was_never_compiled_is_an_error(copied):

@@ -100,7 +100,7 @@ def test_lock_report_and_ledger_have_it(whole: tuple[Compiled, Path, SilentObser
     assert null.examples == lock["validation"]["initial"]["n"] > null.changed > 0
     (line,) = [each for each in found.spent["charged"]["lines"] if each["stage"] == NULL_ARM]  # type: ignore[index, call-overload]
     assert line["calls"] == null.examples  # type: ignore[index, call-overload]
-    assert f"noise     measured again, {null.changed} of {null.examples} validation examples" in text_of(found)
+    assert f"noise floor: measured again, {null.changed} of {null.examples} validation examples" in text_of(found)
     assert any(note.startswith("null arm: measured again") for note in observer.notes)
 
 

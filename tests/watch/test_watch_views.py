@@ -16,13 +16,14 @@ from skillc.optimize.host import CandidateProgress
 from skillc.review.curve import Curve, CurvePoint, Estimate, curve_of
 from skillc.review.decisions import GateResult
 from skillc.review.run_view import read_run
+from skillc.review.words import duration
 from skillc.run.progress import Status
 from skillc.run.time_left import RunUsage
 from skillc.watch.charset import Encodable
 from skillc.watch.frame import Evidence, Frame, Live
 from skillc.watch.plot import plot
 from skillc.watch.screen import View, keys_in, print_frame
-from skillc.watch.views import VIEWS, Choice, duration, header, lines_of
+from skillc.watch.views import VIEWS, Choice, header, lines_of
 from skillc.watch.widgets import Axis, bar, spark
 
 HOSTILE = MARKUP + "\x1b[2J\x1b]0;title\x07\r\u202e精度"
