@@ -264,10 +264,10 @@ def _verdict(compiled: Compiled) -> Text:
     line.append(verdict.verdict, style="yellow" if unbeaten else VERDICT_STYLE[verdict.verdict])
     if unbeaten:
         line.append(f"   {unbeaten}")
-    if verdict.gain is not None:
-        line.append(f"   {gain_words(compiled.lock, compiled.trained.engine.plan.goal)}")
     if verdict.reason:
         line.append(f"   {verdict.reason}")
+    if verdict.gain is not None:
+        line.append(f"   {gain_words(compiled.lock, compiled.trained.engine.plan.goal)}")
     return line
 
 

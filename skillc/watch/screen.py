@@ -241,10 +241,10 @@ class View:
 
     def _footer(self, top: int) -> Text:
         line = Text(no_wrap=True, overflow="ellipsis")
+        if self.replay is not None:
+            line.append(f" {self.replay.title}  ", style="bold")
         for i, name in enumerate(VIEWS, 1):
             line.append(f" {i} {name} ", style="reverse" if name == self.choice.view else "dim")
-        if self.replay is not None:
-            line.append(f"  {self.replay.title}", style="bold")
         more = f"  {top}-{self._longest} more ↓" if top < self._longest else ""
         return line.append(f"{more}  ? help  q quit", style="dim")
 
