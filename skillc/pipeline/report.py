@@ -95,6 +95,8 @@ def _parts_json(tables: tuple[dict[str, ArmScore], dict[str, ArmScore]]) -> Json
 def compile_table(compiled: Compiled, goal: str) -> RenderableType:
     """Return the report of a compile for a terminal."""
     tested = compiled.tested
+    measured = tested.verdict.gain is not None
+    gain = gain_words(compiled.lock, compiled.trained.engine.plan.goal) if measured else ""
     rows = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
     rows.add_column(goal)
     rows.add_column(SPLIT_WORDS["validation"], justify="right")
@@ -114,7 +116,7 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
         *_headline(compiled),
         rows,
         Text(),
-        _verdict(compiled),
+        _verdict(tested.verdict, _unbeaten(compiled), gain),
         *map(Text, [*_certainty(compiled), *_compared(compiled)]),
         *judging_lines(compiled.items),
         *_gains(compiled),
@@ -258,16 +260,16 @@ def _unbeaten(compiled: Compiled) -> str:
     return f"not above `{name}` (no model): {percent(mean)}" if best is not None and name and best <= mean else ""
 
 
-def _verdict(compiled: Compiled) -> Text:
-    verdict, unbeaten = compiled.tested.verdict, _unbeaten(compiled)
+def _verdict(verdict: Verdict, unbeaten: str, gain: str = "") -> Text:
+    """Return the line of the verdict; `gain` is in the words of every view."""
     line = Text("verdict   ")
     line.append(verdict.verdict, style="yellow" if unbeaten else VERDICT_STYLE[verdict.verdict])
     if unbeaten:
         line.append(f"   {unbeaten}")
     if verdict.reason:
         line.append(f"   {verdict.reason}")
-    if verdict.gain is not None:
-        line.append(f"   {gain_words(compiled.lock, compiled.trained.engine.plan.goal)}")
+    if gain:
+        line.append(f"   {gain}")
     return line
 
 
