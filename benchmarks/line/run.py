@@ -35,8 +35,8 @@ skill heed_signs {
   frozen section role = "You answer cases."
   trainable section rules
 }
-model target    = "openai/target" { base_url = "URL" }
-model optimizer = "openai/optimizer" { base_url = "URL" }
+model target    = "openai/target" { base_url = "URL"; concurrency = LIMIT }
+model optimizer = "openai/optimizer" { base_url = "URL"; concurrency = LIMIT }
 data { TRAIN; VALIDATION }
 goal     correct = exact_match(answer)
 budget   { steps = 8 }
@@ -124,7 +124,7 @@ def _compile(case: Case, url: str, watch: Watch, transport: Transport) -> tuple[
         files = PROGRAM.replace("TRAIN", 'train = "train.jsonl"').replace(
             "VALIDATION", 'validation = "validation.jsonl"'
         )
-        program.write_text(files.replace("URL", url))
+        program.write_text(files.replace("URL", url).replace("LIMIT", str(case.limit)))
         planned = plan_file(program, settings=case.settings)
         job = Job(planned, estimate(planned), folder / "skill", folder / "home")
         before = resource.getrusage(resource.RUSAGE_SELF)

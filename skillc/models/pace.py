@@ -108,6 +108,8 @@ class Rate:
 
 
 START = 16
+QUEUEING_START = 64
+"""For a server that queues what it cannot answer yet, and refuses nothing."""
 _RETURN = 0.85  # of the concurrency that was too much: up to here it doubles again after a cut
 _PAUSE = 4  # requests that the first pause costs at a known rate; it doubles with each further one
 _ROUNDS = 30  # refusals in a row that use up any patience
@@ -121,7 +123,7 @@ class Pace:
     overload, doubles again to a little below that point, and grows slowly on. A refusal also pauses the endpoint, for
     as long as the server asks or for a backoff that grows while all calls are refused. Once refusals have shown a rate,
     requests are spaced: further refusals slow the spacing, and the concurrency only keeps up with it. Attempts that
-    were sent before the last cut are no new evidence, and cut nothing.
+    were sent before the last cut are no new evidence, and cut nothing. It begins with `start`.
 
     Attributes:
         held: whether nothing is sent until further notice.
@@ -129,8 +131,9 @@ class Pace:
         dead: whether all calls were refused for longer than the patience.
     """
 
-    def __init__(self, ceiling: int, retries: RetryPolicy) -> None:
+    def __init__(self, ceiling: int, retries: RetryPolicy, start: int = START) -> None:
         self._ceiling = ceiling
+        self._start = min(start, ceiling)
         self._retries = retries
         self._epoch = 0
         self._paused_until = -math.inf
@@ -140,7 +143,7 @@ class Pace:
         self._begin()
 
     def _begin(self) -> None:
-        self._window = float(min(START, self._ceiling))
+        self._window = float(self._start)
         self._threshold = math.inf
         self._streak = 0
         self._waited = 0.0

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import heapq
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import field
 from itertools import count
 
 from skillc.dataclass import dataclass
+from skillc.models.endpoint import VLLM_PROVIDERS
 from skillc.models.failures import FIXES, AttemptOutcome, EndpointUnreachable
-from skillc.models.pace import Outage, Pace, Quota, RetryPolicy
+from skillc.models.pace import QUEUEING_START, START, Outage, Pace, Quota, RetryPolicy
 from skillc.models.roles import Role, describe_roles
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -247,7 +248,7 @@ class Pacing:
             ceiling = max(role.plan.pacing.concurrency or concurrency for role in same.values())
             quotas = {name: Quota(role.plan.pacing) for name, role in same.items()}
             outage = Outage(_patience(list(same.values())), retries)
-            queue = self._new_queue(list(same.values()), Pace(ceiling, retries), outage, quotas)
+            queue = self._new_queue(list(same.values()), Pace(ceiling, retries, _start(same.values())), outage, quotas)
             self._queues.update(dict.fromkeys(same, queue))
 
     def _new_queue(self, roles: list[Role], pace: Pace, outage: Outage, quotas: Mapping[str, Quota]) -> EndpointQueue:
@@ -290,6 +291,13 @@ class Pacing:
         queue.pace.reopen()
         queue.outage.forget()
         queue.wake()
+
+
+def _start(roles: Collection[Role]) -> int:
+    """Return the concurrency to begin with: what the program declares needs no probing."""
+    declared = max((role.plan.pacing.concurrency or 0 for role in roles), default=0)
+    queues = any(role.plan.provider in VLLM_PROVIDERS for role in roles)
+    return max(declared, QUEUEING_START if queues else START)
 
 
 def _patience(roles: list[Role]) -> float:
