@@ -172,12 +172,25 @@ async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     results: dict[int, T] = {}
     waiting = iter(enumerate(jobs))
 
-    async def work() -> None:
-        for i, job in waiting:
-            results[i] = await job
+    failed = False
 
-    tasks = [asyncio.ensure_future(work()) for _ in range(min(MOST_TASKS, len(jobs)))]
+    async def work() -> None:
+        nonlocal failed
+        try:
+            for i, job in waiting:
+                results[i] = await job
+        except BaseException:
+            failed = True
+            raise
+
+    tasks: list[asyncio.Task[None]] = []
     try:
+        for _ in range(min(MOST_TASKS, len(jobs))):
+            tasks.append(asyncio.ensure_future(work()))
+            # The first request leaves before the last one is prepared.
+            await asyncio.sleep(0)
+            if failed:
+                break
         await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:
