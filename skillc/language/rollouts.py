@@ -186,6 +186,12 @@ _ENVIRONMENT = (
         "how the agent answers in each turn",
         default="predict",
     ),
+    SettingKind(
+        "action",
+        (words("last_line", "whole_reply"),),
+        "the part of a reply that is the action, if the only output is a text",
+        default="last_line",
+    ),
     SettingKind("turns", (count("turns"),), "the largest number of turns of one rollout", default=50),
     SettingKind("history", (count("tokens"),), "limit of past turns in a prompt; the oldest are cut", default=4000),
     SettingKind(

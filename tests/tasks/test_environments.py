@@ -141,6 +141,16 @@ def test_reasoning_is_kept_before_the_action(tmp_path) -> None:
     assert "reasoning" in done.prompts[0][0]["content"]
 
 
+@pytest.mark.parametrize("agent", ["predict", "chain_of_thought"])
+def test_a_whole_reply_is_the_action(tmp_path, agent) -> None:
+    said = "I go.\ngo to kitchen"
+    done = play(tmp_path, (said, *WON), agent=agent, action="whole_reply")
+    assert ToolCall("act", {"action": said}) in done.trajectory.steps
+    assert Message(said) not in done.trajectory.steps
+    assert "last line" not in done.prompts[0][0]["content"] + done.prompts[0][-1]["content"]
+    assert done.trajectory.reward == 1.0
+
+
 FAULTS = ["kill@step", "exit@reset", "memory@step", "raise@step", "quit@reset", "kill@reset", "kill@score"]
 
 

@@ -153,7 +153,7 @@ def _reflect_on_failures(
     brief: Brief, further: Sequence[Case] = (), reflect: Reflect = reflect
 ) -> list[Mapping[str, object]]:
     """Return the edits of a reflection on the wrong answers and the further cases."""
-    wrong = [case for case in brief.cases if case.gold is not None and case.answer != case.gold]
+    wrong = [case for case in brief.cases if case.gold is None or case.answer != case.gold]
     request = {"kind": "failures", "edits": str(_MOST_EDITS)}
     edits = reflect(replace(brief, cases=(*wrong, *further), request=request))["edits"]
     return list(edits) if isinstance(edits, list) else []

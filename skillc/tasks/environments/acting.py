@@ -258,7 +258,7 @@ class ReplyingAgent(TurnAgent):
         if action is None:
             self.steps.append(Said(reply))
         else:
-            self.steps += acted(reply if form.reasons else "", action)
+            self.steps += acted(reply if form.reasons and not form.whole else "", action)
         return Acted(action, problem)
 
 

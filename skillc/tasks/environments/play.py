@@ -42,6 +42,7 @@ class Settings:
 
     agent: str
     tools: Mapping[str, Any] | None
+    action: str
     turns: int
     history: int
     observation: int
@@ -90,6 +91,7 @@ class EnvironmentRollout(RolloutKind):
             settings.turns,
             settings.history,
             settings.observation,
+            whole=settings.action == "whole_reply",
         )
         self._user = SimulatedUser.of(site, settings.user) if settings.user is not None else None
         self._tools: ToolForm | None = None

@@ -67,6 +67,7 @@ class Form:
         turns: the most turns.
         history: tokens of past turns.
         observation: tokens of one observation, and of one list of actions.
+        whole: whether the action is the whole reply, not its last line.
     """
 
     task: TaskPlan
@@ -74,6 +75,7 @@ class Form:
     turns: int
     history: int
     observation: int
+    whole: bool = False
 
     def messages(
         self, reads: Reads, example: Example, past: Sequence[Turn], now: str, actions: Sequence[str] | None
@@ -93,8 +95,9 @@ class Form:
 
     def _instructions(self, reads: Reads) -> str:
         asked = self._asked()
+        place = "" if self.whole else " alone on the last line"
         how = (
-            f"Reply with your reasoning in a few sentences, and then {asked} alone on the last line."
+            f"Reply with your reasoning in a few sentences, and then {asked}{place}."
             if self.reasons
             else f"Reply with {asked} alone."
         )
@@ -113,7 +116,8 @@ class Form:
         return f"a JSON object with the keys {listed(names, 'and')}"
 
     def _request(self, reads: Reads, actions: Sequence[str] | None) -> str:
-        asked = f"Reply with {self._asked()}" + (" on the last line." if self.reasons else " alone.")
+        ending = " alone." if not self.reasons else "." if self.whole else " on the last line."
+        asked = f"Reply with {self._asked()}{ending}"
         if actions is None:
             return asked
         every = [*actions, *(f"{OPEN} {each.name}" for each in reads.offered)]
@@ -142,11 +146,14 @@ class Form:
     def action(self, reply: str, actions: Sequence[str] | None) -> tuple[JsonObject | None, str | None]:
         """Return the action in a reply as value by output, or None and the problem.
 
-        Of a single output it is the last line that is not blank, without marks around it. One of the possible actions
+        It is the whole reply if `whole`. Else, of a single output, it is the last line that is not blank, without marks
+        around it. One of the possible actions
         is recognised in any case, and behind the name of the output.
         """
         outputs = self.task.outputs
         lines = [line for line in reply.splitlines() if line.strip(_MARKS)]
+        if self.whole and len(outputs) == 1 and outputs[0].type.kind == "text" and lines:
+            return {outputs[0].name: reply}, None
         if len(outputs) != 1 or not lines or reply.lstrip().startswith("{"):
             return read_answer(self.task, reply)
         name = re.escape(outputs[0].name.replace("_", " "))
