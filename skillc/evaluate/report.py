@@ -15,10 +15,13 @@ from skillc.evaluate.job import EvalJob
 from skillc.evaluate.reporting import (
     bare_table,
     bound_line,
-    difference_range,
     ending_lines,
+    gain_range,
+    gain_text,
+    has_percent,
+    mean_range,
+    mean_text,
     p_value,
-    percent_range,
     why_stopped,
 )
 from skillc.evaluate.run import Evaluation
@@ -26,7 +29,7 @@ from skillc.evaluate.scores import Costs, Gain, ModelScores, Score
 from skillc.evaluate.skills import unknown_looks
 from skillc.gates.units import dollars, format_quantity
 from skillc.outcomes import ArmScore
-from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent, points
+from skillc.pipeline.report import VERDICT_STYLE, judge_lines, percent
 from skillc.plan.lock import read_lock
 from skillc.plan.schema import MetricPlan
 from skillc.review.confidence import SPLIT_WORDS
@@ -111,7 +114,8 @@ def _head(found: Evaluation) -> Text:
 
 
 def _scores(found: Evaluation) -> Table:
-    rows = _table(found.job.plan.goal.name)
+    goal = found.job.plan.goal
+    rows = _table(goal.name)
     for name in ("score", "95 %", "gain", "interval", "p"):
         rows.add_column(name, justify="right", no_wrap=True)
     reference = found.job.arms.reference
@@ -119,11 +123,12 @@ def _scores(found: Evaluation) -> Table:
     def cells(model: ModelScores, score: Score) -> tuple[str, ...]:
         gain = next((gain for gain in model.gains if gain.arm.name == score.arm.name), None)
         is_reference = reference is not None and score.arm.name == reference.name
-        return percent(score.goal.mean), percent_range(score.interval), *_gain(gain, is_reference=is_reference)
+        mean = mean_text(score.goal.mean, goal), mean_range(score.interval, goal)
+        return (*mean, *_gain(gain, goal, is_reference=is_reference))
 
     _add_scores(rows, found, cells, mark=" *")
     for name, mean in found.baselines.items():
-        rows.add_row(Text(name), percent(mean), "no model", style="dim")
+        rows.add_row(Text(name), mean_text(mean, goal), "no model", style="dim")
     return rows
 
 
@@ -177,6 +182,7 @@ def _price(value: Fraction) -> str:
 def _by_field(found: Evaluation) -> list[RenderableType]:
     """Return a table for each model with the scores by the value of a field; nothing without `--by`."""
     tables: list[RenderableType] = []
+    goal = found.job.plan.goal
     for model in found.models if found.job.by is not None else ():
         title = f"by {found.job.by}" + (f", {model.label}" if len(found.models) > 1 else "")
         rows = _table(title)
@@ -186,9 +192,9 @@ def _by_field(found: Evaluation) -> list[RenderableType]:
             rows.add_row(Text(cut(printable(part.value), 40), style="bold"), str(part.examples))
             for score in part.scores:
                 duel = part.gains.get(score.arm.name)
-                gain = "" if duel is None else "–" if duel[0] is None else points(duel[0])
+                gain = "" if duel is None else gain_text(duel[0], goal)
                 numbers = ("", "", "") if duel is None else (duel[1].wins, duel[1].losses, duel[1].ties)
-                mean = percent(score.goal.mean), percent_range(score.interval)
+                mean = mean_text(score.goal.mean, goal), mean_range(score.interval, goal)
                 rows.add_row(Text("  " + score.arm.label), str(score.goal.n), *mean, gain, *map(str, numbers))
         tables += [Text(), rows]
         if len(model.parts) > _MOST_PARTS:
@@ -216,12 +222,11 @@ def _add_scores(
             rows.add_row(Text(("  " if several else "") + score.arm.label), *cells(model, score))
 
 
-def _gain(gain: Gain | None, *, is_reference: bool) -> tuple[str, str, str]:
+def _gain(gain: Gain | None, goal: MetricPlan, *, is_reference: bool) -> tuple[str, str, str]:
     if gain is None:
         return "", "(reference)" if is_reference else "", ""
     verdict = gain.verdict
-    gained = "–" if verdict.gain is None else points(verdict.gain)
-    return gained, difference_range(verdict.interval), p_value(verdict.p)
+    return gain_text(verdict.gain, goal), gain_range(verdict.interval, goal), p_value(verdict.p)
 
 
 def _value(score: ArmScore, metric: MetricPlan) -> str:
@@ -289,13 +294,14 @@ def _over_none(found: Evaluation) -> list[str]:
         if model.over_none is None or model.over_none.verdict.gain is None:
             continue
         verdict = model.over_none.verdict
-        line = f"against no skill the compiled skill gains {points(verdict.gain or Fraction(0))} points"
+        goal = found.job.plan.goal
+        gained = f"{gain_text(verdict.gain, goal)} points" if has_percent(goal) else gain_text(verdict.gain, goal)
+        line = f"against no skill the compiled skill gains {gained}"
         line += f" with {model.label}" if len(found.models) > 1 else ""
         if found.job.split == "test":
             line += "; not tested, because that is no look: `--against none` tests it"
         elif verdict.interval is not None:
-            low, high = verdict.interval
-            line += f" (95 % interval {points(low)} to {points(high)}, p {p_value(verdict.p)})"
+            line += f" (95 % interval {gain_range(verdict.interval, goal)}, p {p_value(verdict.p)})"
         lines.append(line)
     return lines
 

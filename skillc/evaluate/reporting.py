@@ -10,9 +10,12 @@ from rich.table import Table
 
 from skillc.evaluate.measuring import Measured, MeasuringJob
 from skillc.gates import units
+from skillc.gates.units import SHARE, unit_of_metric
 from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
-from skillc.pipeline.report import points, spent_line, spent_lines
+from skillc.pipeline.report import percent, points, spent_line, spent_lines
+from skillc.plan.schema import MetricPlan
+from skillc.review.confidence import difference, score
 from skillc.text import counted
 
 Ends = tuple[Fraction, Fraction] | tuple[float, float] | None
@@ -26,6 +29,35 @@ def interval(ends: Ends) -> JsonValue:
 def percent_range(ends: Ends) -> str:
     """Render an interval of a mean in percent: `41.2 – 60.0`."""
     return "–" if ends is None else f"{float(ends[0]) * 100:.1f} – {float(ends[1]) * 100:.1f}"
+
+
+def has_percent(metric: MetricPlan) -> bool:
+    """Return whether a metric is a share, whose means are shown in percent and differences in points."""
+    return unit_of_metric(metric.unit, metric.low, metric.high) == SHARE
+
+
+def mean_text(value: Fraction | None, metric: MetricPlan) -> str:
+    """Render a mean of a metric in its unit: `61.9 %`, `3.2 turns`."""
+    return percent(value) if has_percent(metric) else score(value, metric)
+
+
+def mean_range(ends: Ends, metric: MetricPlan) -> str:
+    """Render the interval of a mean: `41.2 – 60.0`."""
+    if ends is None or has_percent(metric):
+        return percent_range(ends)
+    return " – ".join(score(Fraction(end), metric) for end in ends)
+
+
+def gain_text(value: Fraction | None, metric: MetricPlan) -> str:
+    """Render a difference of two means: `+12.1` in points, else in the metric's unit."""
+    if value is None:
+        return "–"
+    return points(value) if has_percent(metric) else difference(value, metric)
+
+
+def gain_range(ends: Ends, metric: MetricPlan) -> str:
+    """Render the interval of a difference of two means: `-1.0 to +4.2`."""
+    return difference_range(ends, lambda end: gain_text(end, metric))
 
 
 def difference_range(ends: Ends, render: Callable[[Fraction], str] = points) -> str:

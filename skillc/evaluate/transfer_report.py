@@ -11,10 +11,9 @@ from rich.text import Text
 
 from skillc.diagnostics.render import printable
 from skillc.evaluate.as_json import duel_json
-from skillc.evaluate.reporting import bare_table, difference_range, interval
+from skillc.evaluate.reporting import bare_table, gain_range, gain_text, interval
 from skillc.evaluate.transfer import Transfer, TransferCell
 from skillc.json_values import rounded
-from skillc.pipeline.report import points
 from skillc.review.confidence import SPLIT_WORDS
 from skillc.stats.share import Share
 
@@ -41,8 +40,9 @@ def _table(transfer: Transfer, *, named: bool) -> Table:
             rows.add_row(Text(where, style="bold"))
             heading = where
         gain = cell.gain.verdict if cell.gain is not None else None
-        gained = "–" if gain is None or gain.gain is None else points(gain.gain)
-        ends = "–" if gain is None else difference_range(gain.interval)
+        goal = cell.evaluation.job.plan.goal
+        gained = "–" if gain is None else gain_text(gain.gain, goal)
+        ends = "–" if gain is None else gain_range(gain.interval, goal)
         name = f"  {cell.model.label}" if heading else cell.model.label if models else where
         rows.add_row(Text(name), gained, ends, *_share(cell))
     return rows

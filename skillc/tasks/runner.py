@@ -66,6 +66,7 @@ class RolloutRunner:
         self, plan: Plan, client: Client, *, role: str = TARGET, root: Path | None = None, most: int | None = None
     ) -> None:
         self._client = client
+        self._one_turn = plan.task.rollout.one_turn
         kind = find_kind(plan)
         if plan.skill.load == "on_demand" and not kind.opens:
             raise SkillcError(
@@ -107,7 +108,8 @@ class RolloutRunner:
                     return failed_rollout(raised, inside.completions, self._hide)
                 if self._hide:
                     trajectory = redacted(trajectory, self._hide)
-                wall = time.monotonic() - start
+                # A rollout of one turn does nothing beside its call; what is left is the delay of a busy machine.
+                wall = 0.0 if self._one_turn else time.monotonic() - start
                 return Rollout(with_usage(_with_time(trajectory, wall, inside.completions), inside.completions))
 
     @property

@@ -79,8 +79,8 @@ class Trajectory:
         reward: the score that an environment gave, 0 to 1; None without one.
         turns: calls of the model, or turns that an agent reports.
         seconds: wall time, in which a call of a model counts with the time that it took when it was sent, also if its
-            reply is cached, and without waiting for a slot. No prompt shows it, since it differs between runs of the
-            same calls.
+            reply is cached, and without waiting for a slot. A rollout of one turn has the time of its call alone. No
+            prompt shows it, since it differs between runs of the same calls.
         tokens: of all calls.
         cost: nano-dollars at list price; None if a price is unknown.
         timed: whether `seconds` is that time; False if a cached reply has none.

@@ -85,10 +85,9 @@ def test_a_cached_reply_keeps_the_latency_of_its_call(compiled: Compiled, tmp_pa
     assert costs.timed == costs.rollouts == len(first.job.examples)
     assert costs.median is not None
     assert costs.p95 is not None
-    assert 0.02 <= costs.median <= costs.p95 < 5
+    assert 0.02 <= costs.median <= costs.p95
     assert paid(again) == 0
-    # The cache keeps the time of the call; the first run also waited for its turn, on a busy machine for long.
-    assert 0.02 <= (score(again, "initial").costs.median or 0) < 5
+    assert score(again, "initial").costs == costs
     assert "median" in shown(again)
 
 
@@ -107,6 +106,17 @@ def test_parts_add_up_and_one_example_has_no_interval(found: Evaluation) -> None
     )
     assert "parts are not tested" in shown(found)
     assert _json(found)["models"][0]["by"][-1]["skills"][0]["interval"] is None
+
+
+def test_a_goal_that_is_no_share_is_shown_in_its_own_range(compiled: Compiled, tmp_path: Path) -> None:
+    goal = "goal correct = clamp(10 * exact_match(kind), 0, 10)"
+    folder = copied(compiled, tmp_path / "things", PROGRAM.replace("goal correct = exact_match(kind)", goal))
+    one = evaluated(folder, by="kind")
+    mean = score(one, "compiled").goal.mean or Fraction(0)
+    assert 1 < mean <= 10
+    page = shown(one)
+    assert f"{float(mean):.4g}" in page
+    assert " %  " not in page.replace("95 %", "")
 
 
 def test_an_unknown_field_names_the_known_ones(compiled: Compiled, tmp_path: Path) -> None:
