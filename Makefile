@@ -5,7 +5,7 @@ DEMO := examples/tickets/tickets.skill
 EXPERIMENT := programs/ai_feedback
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm experiment programs test test-thorough test-ray test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm experiment programs test test-thorough test-ray test-mlflow test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -75,6 +75,17 @@ test-vllm: .venv/installed
 test-ray: .venv/installed
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/python -m pytest tests_ray
+
+# The export to MLflow with its client, in an environment of its own.
+test-mlflow: .venv-mlflow/installed
+	.venv-mlflow/bin/python -m pytest tests_mlflow
+
+.venv-mlflow/installed: pyproject.toml
+	@test -x .venv-mlflow/bin/python || $(PYTHON) -m venv .venv-mlflow
+	@echo "installing MLflow's client into .venv-mlflow, once (about a minute)"
+	@sed '/^cachetools==/d' constraints.txt > .venv-mlflow/constraints.txt  # MLflow's client needs an earlier one
+	@.venv-mlflow/bin/python -m pip install --quiet --disable-pip-version-check --constraint .venv-mlflow/constraints.txt --editable '.[mlflow]' pytest
+	@touch $@
 
 .venv-vllm/installed: $(VLLM_LOCK)
 	@test -x .venv-vllm/bin/python || $(PYTHON) -m venv .venv-vllm

@@ -36,7 +36,7 @@ VERBS = {
     "history": "show every candidate and edit of a compile, and why it was kept or dropped",
     "watch": "show a running or finished compile on the terminal",
     "report": "write a page about the last compile: scores, examples, candidates, lines and spend",
-    "export": "write rollouts and evals in the formats of other tools",
+    "export": "write rollouts, evals and runs in the formats of other tools",
     "diff": "show what changed in meaning since another version",
     "breaking": "report what got weaker since another version",
     "resolve": "resolve a merge conflict in a compiled skill",

@@ -113,3 +113,37 @@ def evals(skill: Path, output: Path, split: str | None, run: str | None, force: 
         number = counted(len(done.benchmark.runs), "graded rollout")
         click.echo(f"wrote {number} and benchmark.json to {done.iteration}")
     return 0
+
+
+@export.command(
+    short_help="log the last compile to MLflow",
+    epilog="Example: skillc export mlflow tickets.skill --tracking-uri http://localhost:5000",
+)
+@click.argument("skill", type=ProgramPath())
+@click.option("--tracking-uri", "tracking", metavar="URI", help="The server or store (default: MLFLOW_TRACKING_URI).")
+@click.option("--experiment", metavar="NAME", help="Default: MLFLOW_EXPERIMENT_NAME, else the name of the skill.")
+@_run_option
+@json_option
+def mlflow(skill: Path, tracking: str | None, experiment: str | None, run: str | None, as_json: bool) -> int:
+    """Log the last compile of SKILL (a program, or the folder of a skill) to MLflow, by its own client.
+
+    Parameters are the models, the settings and the data; metrics have the number of the decision as their step; the
+    files are the skill with its lock and history, the program and the report. A run that was logged before is left as
+    it is, or replaced if it has changed. Needs `skillc[mlflow]`.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.export.mlflow import log_run
+    from skillc.text import counted
+
+    done = log_run(skill, run=run, experiment=experiment, tracking=tracking)
+    if as_json:
+        found = {"experiment": done.experiment, "run_id": done.run_id, "known": done.known}
+        print_json({**found, "metrics": done.metrics, "files": done.files})
+        return 0
+    what = f"run {done.run_id} of the experiment `{done.experiment}`"
+    if done.known:
+        click.echo(f"{what} has this compile already")
+    else:
+        click.echo(f"logged {counted(done.metrics, 'value')} and {counted(done.files, 'file')} to {what}")
+    return 0

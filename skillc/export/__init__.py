@@ -4,5 +4,5 @@
 
 `evals.py` writes the examples of a program as `evals/evals.json` of Agent Skills, `benchmark.py` a run as its
 `grading.json`, `timing.json` and `benchmark.json`; `assertions.py` has the statements that stand for the metrics of a
-program, and `agent_skills.py` writes all of them.
+program, and `agent_skills.py` writes all of them. `mlflow.py` logs a run to MLflow.
 """

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pydantic import JsonValue
 
 from skillc.dataclass import dataclass
+from skillc.gates.functions import EXAMPLE_FUNCTIONS
 from skillc.gates.terms import CallTerm, FieldTerm, show_term
 from skillc.items.record import Measure, measures_of
 from skillc.json_values import as_text
@@ -102,7 +103,9 @@ class Assertions:
             yield Assertion(_of_judge(judge), metric.name)
             return
         write = _WRITTEN.get(call.function) if call is not None else None
-        yield Assertion((write and call and write(self._plan, call, example)) or _of_any(metric), metric.name)
+        written = write(self._plan, call, example) if write is not None and call is not None else None
+        agrees = _agrees(self._plan, call, example) if call is not None else None
+        yield Assertion(written or agrees or _of_any(metric), metric.name)
 
 
 def expected_output(plan: Plan, example: Example) -> str:
@@ -141,6 +144,19 @@ def _compared(verb: str) -> Callable[[Plan, CallTerm, Example], str | None]:
         return f'{subject} {verb} "{texts[0]}"'
 
     return write
+
+
+def _agrees(plan: Plan, call: CallTerm, example: Example) -> str | None:
+    """Return the statement of another function that compares an output with right answers; None without any."""
+    output = call.arguments[0] if call.arguments else None
+    known = EXAMPLE_FUNCTIONS.get(call.function)
+    if known is None or not known.compares or not isinstance(output, FieldTerm):
+        return None
+    golds = _golds(plan, output.name, example)
+    if not golds:
+        return None
+    texts = " or ".join(" ".join(as_text(gold).split()) for gold in golds)
+    return cut(f"{_subject(plan, output.name)} agrees with the right answer, by {call.function}: {texts}", _LONGEST)
 
 
 def _is_json(plan: Plan, call: CallTerm, example: Example) -> str | None:

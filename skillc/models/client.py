@@ -27,7 +27,7 @@ from skillc.models.pacing import Pacing, Sleep
 from skillc.models.preflight import Preflight
 from skillc.models.roles import Role, call_key, resolve_roles, servers_of
 from skillc.models.serving.installed import refused_seed
-from skillc.models.spans import traced
+from skillc.models.spans import traced, traced_agent
 from skillc.plan.schema import Plan
 from skillc.redaction import NOTHING, Secret
 from skillc.store import RunStore
@@ -185,16 +185,18 @@ class Client:
             PermanentFailure: it reports more than was reserved, or a model's server or endpoint does not work.
         """
         where, own = (role, stage), self.roles[role]
-        number = await self._loop.run(lambda: self._open(where, own, most))
-        report, ended = Outside(), False
-        try:
-            yield report
-            ended = True
-        except Exception:
-            ended = True
-            raise
-        finally:
-            await self._loop.run(lambda: self._close(where, own, most, number, report, fix, ended))
+        with traced_agent(own, role, stage) as used:
+            number = await self._loop.run(lambda: self._open(where, own, most))
+            report, ended = Outside(), False
+            try:
+                yield report
+                ended = True
+            except Exception:
+                ended = True
+                raise
+            finally:
+                used(report.usages)
+                await self._loop.run(lambda: self._close(where, own, most, number, report, fix, ended))
 
     async def address(self, role: str) -> tuple[str | None, str | None]:
         """Return the address and the key of a role's endpoint, None for the provider's own and without a key.

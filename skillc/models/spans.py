@@ -7,11 +7,12 @@ The span covers the logical call with its retries. A reply from skillc's cache h
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from skillc.models.calls import Call, Completion
+from skillc.models.calls import Call, Completion, Usage
 from skillc.models.roles import Role
 from skillc.telemetry.spans import Attributes, Span, Value, active, span
 
@@ -61,11 +62,42 @@ async def traced(role: Role | None, call: Call, work: Callable[[], Awaitable[Com
         return completion
 
 
+@contextmanager
+def traced_agent(role: Role, name: str, stage: str) -> Iterator[Callable[[Sequence[Usage] | None], None]]:
+    """Record what a program that calls a model by itself does inside as one span; yields what takes its usage."""
+    if active() is None:
+        yield lambda usages: None
+        return
+    attributes: dict[str, Value] = {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": _provider(role),
+        "gen_ai.request.model": role.plan.bare_name or role.plan.model,
+        "skillc.role": name,
+        "skillc.stage": stage,
+    }
+    with span(f"invoke_agent {role.plan.bare_name or role.plan.model}", attributes, hide=role.hide) as opened:
+
+        def used(usages: Sequence[Usage] | None) -> None:
+            if usages is not None:
+                opened.set(
+                    {
+                        "gen_ai.usage.input_tokens": sum(usage.prompt for usage in usages),
+                        "gen_ai.usage.output_tokens": sum(usage.completion for usage in usages),
+                    }
+                )
+
+        yield used
+
+
+def _provider(role: Role) -> str:
+    return _PROVIDERS.get(role.plan.provider, role.plan.provider)
+
+
 def _request(role: Role, call: Call) -> Attributes:
     plan = role.plan
     found: dict[str, Value] = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": _PROVIDERS.get(plan.provider, plan.provider),
+        "gen_ai.provider.name": _provider(role),
         "gen_ai.request.model": plan.bare_name or plan.model,
         "gen_ai.request.stream": False,
         "skillc.role": call.role,

@@ -15,9 +15,10 @@ from otlp_collector import collector
 
 from skillc import cli
 from skillc.errors import SkillcError
-from skillc.models.calls import Call, Message
+from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
 from skillc.models.failures import CallFailed
+from skillc.models.ledger import Spending
 from skillc.models.pace import RetryPolicy
 from skillc.redaction import Secret
 from skillc.telemetry.export import exported, traced_by_environment, wanted
@@ -320,3 +321,15 @@ def test_the_provider_of_the_user_s_program_gets_the_spans(monkeypatch):
         ask(Scripted())
     spans = {span.name: span for span in kept.get_finished_spans()}
     assert spans["chat a/model"].parent.span_id == outer.get_span_context().span_id
+
+
+def test_a_program_that_calls_its_model_itself_is_one_span_with_the_tokens_that_it_reports(monkeypatch):
+    async def run():
+        with Client(plan_of(model(name="hosted_vllm/a/model")), transport=Scripted()) as client:
+            async with client.outside("target", "rollout", Spending(3), fix="raise it") as report:
+                report.usages = (Usage(prompt=10, completion=2), Usage(prompt=5, completion=1))
+
+    _, found = received(monkeypatch, lambda: asyncio.run(run()))
+    (span,) = found.spans
+    assert (span.name, span.attributes["gen_ai.operation.name"]) == ("invoke_agent a/model", "invoke_agent")
+    assert (span.attributes["gen_ai.usage.input_tokens"], span.attributes["gen_ai.usage.output_tokens"]) == (15, 3)
