@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from skillc.sessions.importing import Imported
+    from skillc.sessions.recording import Recorder
     from skillc.sessions.store import Row, SessionStore
 
 _STORE = ".skillc/sessions.db"
@@ -49,10 +50,10 @@ def take_in(
 ) -> None:
     """Read the sessions in PATHS, files or folders, into the store.
 
-    Formats: claude-code, codex, opencode, hermes, tapes, opentelemetry, langfuse, langsmith, openai. Secrets and
-    personal data are removed before anything is stored. Sessions that are no whole example of a person at work are set
-    apart and counted: sub-agents, automatic prompts, copies, sessions without a beginning or an end. Files that have
-    not changed since the last import are skipped. Needs `pip install "skillc[sessions]"`.
+    Formats: claude-code, codex, opencode, hermes, recorded, tapes, opentelemetry, langfuse, langsmith, openai.
+    Secrets and personal data are removed before anything is stored. Sessions that are no whole example of a person at
+    work are set apart and counted: sub-agents, automatic prompts, copies, sessions without a beginning or an end. Files
+    that have not changed since the last import are skipped. Needs `pip install "skillc[sessions]"`.
 
     Exit status: 0 done, 2 an error.
     """
@@ -75,6 +76,72 @@ def take_in(
             print_json(_imported_json(imported, opened))
         else:
             _print(_imported_table(imported, opened))
+
+
+_UPSTREAMS = {"openai": "https://api.openai.com", "anthropic": "https://api.anthropic.com"}
+
+
+@sessions.command(short_help="record the calls of a client", epilog="Example: skillc sessions record --to anthropic")
+@click.option("--to", "upstream", required=True, metavar="ADDRESS", help="openai, anthropic, or the server's address.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8686, show_default=True, help="0 takes a free one.")
+@click.option("--project", default=".", help="The project that the sessions belong to; by default this folder.")
+@_store
+@json_option
+def record(upstream: str, port: int, project: str, store: Path, as_json: bool) -> None:
+    """Record what OpenAI and Anthropic clients ask and get, until Ctrl-C, and import it.
+
+    A proxy on the loopback interface: set the client's base address to it. Requests, replies and streams pass
+    unchanged. What is kept is written without headers, secrets and personal data, to `recordings` beside the store.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from datetime import UTC, datetime
+
+    from skillc.sessions.importing import import_sessions
+    from skillc.sessions.recording import Recorder
+    from skillc.sessions.store import SessionStore
+
+    address = _UPSTREAMS.get(upstream, upstream)
+    if not address.startswith(("http://", "https://")):
+        raise SkillcError(f"`{upstream}` is no address", hint="write `openai`, `anthropic`, or `http://HOST:PORT`")
+    name = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    recorder = Recorder(
+        store.parent / "recordings" / f"{name}.jsonl",
+        name,
+        str(Path(project).resolve()),
+        lambda message: click.echo(f"warning: {message}", err=True),
+    )
+    _serve(recorder, address, port)
+    click.echo(
+        f"recorded {counted(recorder.calls, 'call')}" + (f", {recorder.lost:,} lost" if recorder.lost else ""), err=True
+    )
+    with SessionStore(store, create=True) as opened:
+        imported = import_sessions([recorder.path] if recorder.calls else [], opened, workers=1)
+        if as_json:
+            print_json(_imported_json(imported, opened))
+        else:
+            _print(_imported_table(imported, opened))
+
+
+def _serve(recorder: Recorder, address: str, port: int) -> None:
+    """Run the proxy until Ctrl-C or SIGTERM."""
+    import asyncio
+    import signal
+
+    from skillc.sessions.recording import serve
+
+    def ready(port: int) -> None:
+        here = f"http://127.0.0.1:{port}"
+        click.echo(f"recording calls to {address}; end with Ctrl-C", err=True)
+        click.echo(f"  OPENAI_BASE_URL={here}/v1\n  ANTHROPIC_BASE_URL={here}", err=True)
+
+    async def until_stopped() -> None:
+        stop = asyncio.Event()
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(sign, stop.set)
+        await serve(recorder, address, port, ready, stop)
+
+    asyncio.run(until_stopped())
 
 
 @sessions.command("list", short_help="list stored sessions", epilog="Example: skillc sessions list --apart duplicate")

@@ -99,7 +99,7 @@ def import_sessions(
     Raises:
         SkillcError: a path does not exist, or the libraries that redact are missing.
     """
-    Cleaner().text("https://a@b: 1")  # fails before anything is read
+    _cleaner().text("https://a@b: 1")  # fails before anything is read
     found = Imported()
 
     def sources() -> Iterator[Source]:

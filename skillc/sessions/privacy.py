@@ -71,9 +71,15 @@ class Cleaner:
 
         return session.redacted(hide), numbers
 
+    def hider(self) -> Callable[[str], str]:
+        """Return a function that cleans texts, with the same mark for equal values of all of them."""
+        marks: dict[tuple[str, str], str] = {}
+        numbers: Counter[str] = Counter()
+        return lambda text: self._replaced(text, marks, numbers)
+
     def text(self, text: str) -> str:
         """Return a text without secrets and personal data."""
-        return self._replaced(text, {}, Counter())
+        return self.hider()(text)
 
     def _replaced(self, text: str, marks: dict[tuple[str, str], str], numbers: Counter[str]) -> str:
         if not _PREFIXES.search(text):

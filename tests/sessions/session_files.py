@@ -342,11 +342,24 @@ def langsmith(folder):
     return write_lines(folder / "langsmith" / "runs.jsonl", [chain, run])
 
 
+def recorded(folder):
+    call = {
+        "skillc_recording": "r1",
+        "protocol": "chat",
+        "began": "2026-11-01T10:00:00.000Z",
+        "status": 200,
+        "request": {"model": "gpt-test", "messages": CHAT, "tools": [{}]},
+        "reply": {"choices": [{"message": REPLY}], "usage": USAGE},
+    }
+    return write_lines(folder / "recordings" / "r1.jsonl", [call])
+
+
 WRITERS = {
     "claude-code": claude_code,
     "codex": codex,
     "opencode": opencode,
     "hermes": hermes,
+    "recorded": recorded,
     "tapes": tapes,
     "opentelemetry": opentelemetry,
     "langfuse": langfuse,

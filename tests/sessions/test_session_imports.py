@@ -147,6 +147,7 @@ def test_a_failure_in_the_middle_of_a_file_stores_nothing_of_it(tmp_path, store,
     assert load(store, tmp_path / "o.jsonl").sessions == 5
 
 
+@pytest.mark.thorough
 def test_a_large_file_is_streamed_through_processes_with_the_same_result(tmp_path, store, monkeypatch):
     lines = [
         {

@@ -58,6 +58,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
             ("opencode*.db", "*.json"),
         ),
         "hermes": Format("hermes", "Hermes Agent", ("$HERMES_HOME/state.db", "~/.hermes/state.db"), ("state.db",)),
+        "recorded": Format("recorded", "calls that `skillc sessions record` wrote"),
         "tapes": Format("tapes", "tapes", ("~/.tapes/tapes.sqlite",), ("*.sqlite", "*.db", "*.jsonl", "*.jsonl.gz")),
         "opentelemetry": Format("opentelemetry", "OpenTelemetry GenAI spans", (), ("*.jsonl", "*.json")),
         "langfuse": Format("langfuse", "Langfuse observations", (), ("*.jsonl", "*.json")),
