@@ -123,7 +123,8 @@ class Pace:
     overload, doubles again to a little below that point, and grows slowly on. A refusal also pauses the endpoint, for
     as long as the server asks or for a backoff that grows while all calls are refused. Once refusals have shown a rate,
     requests are spaced: further refusals slow the spacing, and the concurrency only keeps up with it. Attempts that
-    were sent before the last cut are no new evidence, and cut nothing. It begins with `start`.
+    were sent before the last cut are no new evidence, and cut nothing. It begins with `start`,
+    or with `START` if that is more.
 
     Attributes:
         held: whether nothing is sent until further notice.
@@ -131,9 +132,9 @@ class Pace:
         dead: whether all calls were refused for longer than the patience.
     """
 
-    def __init__(self, ceiling: int, retries: RetryPolicy, start: int = START) -> None:
+    def __init__(self, ceiling: int, retries: RetryPolicy, start: int = 0) -> None:
         self._ceiling = ceiling
-        self._start = min(start, ceiling)
+        self._start = min(max(start, START), ceiling)
         self._retries = retries
         self._epoch = 0
         self._paused_until = -math.inf

@@ -14,7 +14,7 @@ from itertools import count
 from skillc.dataclass import dataclass
 from skillc.models.endpoint import VLLM_PROVIDERS
 from skillc.models.failures import FIXES, AttemptOutcome, EndpointUnreachable
-from skillc.models.pace import QUEUEING_START, START, Outage, Pace, Quota, RetryPolicy
+from skillc.models.pace import QUEUEING_START, Outage, Pace, Quota, RetryPolicy
 from skillc.models.roles import Role, describe_roles
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -294,10 +294,10 @@ class Pacing:
 
 
 def _start(roles: Collection[Role]) -> int:
-    """Return the concurrency to begin with: what the program declares needs no probing."""
+    """Return the concurrency to begin with: what the program declares needs no probing; 0 is open."""
     declared = max((role.plan.pacing.concurrency or 0 for role in roles), default=0)
     queues = any(role.plan.provider in VLLM_PROVIDERS for role in roles)
-    return max(declared, QUEUEING_START if queues else START)
+    return max(declared, QUEUEING_START if queues else 0)
 
 
 def _patience(roles: list[Role]) -> float:
