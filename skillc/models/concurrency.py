@@ -172,25 +172,12 @@ async def gather(jobs: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     results: dict[int, T] = {}
     waiting = iter(enumerate(jobs))
 
-    failed = False
-
     async def work() -> None:
-        nonlocal failed
-        try:
-            for i, job in waiting:
-                results[i] = await job
-        except BaseException:
-            failed = True
-            raise
+        for i, job in waiting:
+            results[i] = await job
 
-    tasks: list[asyncio.Task[None]] = []
+    tasks = [asyncio.ensure_future(work()) for _ in range(min(MOST_TASKS, len(jobs)))]
     try:
-        for _ in range(min(MOST_TASKS, len(jobs))):
-            tasks.append(asyncio.ensure_future(work()))
-            # The first request leaves before the last one is prepared.
-            await asyncio.sleep(0)
-            if failed:
-                break
         await asyncio.gather(*tasks)
     except BaseException:
         for task in tasks:

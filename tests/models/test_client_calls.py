@@ -12,7 +12,6 @@ from skillc.errors import SkillcError
 from skillc.models import concurrency
 from skillc.models.calls import Call, Message, Usage
 from skillc.models.client import Client
-from skillc.models.concurrency import gather
 from skillc.models.failures import BudgetReached, CallFailed, PermanentFailure
 from skillc.models.pace import RetryPolicy
 from skillc.models.roles import resolve_roles
@@ -360,22 +359,3 @@ def test_a_key_for_a_providers_own_address_never_goes_to_another(monkeypatch: py
     with Client(plan_of(model(base_url="http://elsewhere.example")), transport=transport) as client:
         asyncio.run(client.complete(call()))
     assert "planted" not in str(transport.sent)
-
-
-def test_many_jobs_start_one_after_the_other_and_none_after_a_failure() -> None:
-    seen: list[str] = []
-
-    async def job(name: str) -> str:
-        seen.append(f"{name} starts")
-        await asyncio.sleep(0)
-        if name == "bad":
-            raise ValueError(name)
-        seen.append(f"{name} ends")
-        return name
-
-    assert asyncio.run(gather([job("a"), job("b"), job("c")])) == ["a", "b", "c"]
-    assert seen.index("a ends") < seen.index("c starts")
-    seen.clear()
-    with pytest.raises(ValueError, match="bad"):
-        asyncio.run(gather([job("bad"), *(job(str(number)) for number in range(9))]))
-    assert len([what for what in seen if what.endswith("starts")]) < 6
