@@ -452,6 +452,7 @@ def test_document_imports_no_dspy_no_litellm_no_sockets() -> None:
     leaves = (
         "skillc.document",
         "skillc.artifact_paths",
+        "skillc.dataclass",
         "skillc.tokens",
         "skillc.errors",
         "skillc.fences",
