@@ -52,6 +52,7 @@ async def rolled_and_learnt(shop, edits):
 
 def test_failures_and_successes_are_reflected_on_apart_in_minibatches_and_all_at_once(tmp_path):
     shop = Workshop(tmp_path, nothing, settings=("optimize.batch=36", "optimize.minibatch=5"))
+    shop.script.seconds = 0.5  # longer than all are prepared
     reflections = learnt(shop)
     kinds = [reflection.kind for reflection in reflections]
     failures = sum(word_of(e) not in ("apple", "pear", "cherry", "mango") for e in shop.train[:36])

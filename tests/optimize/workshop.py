@@ -51,12 +51,13 @@ class Script:
         self._reply = reply
         self.calls = []
         self.flying = self.most_flying = 0
+        self.seconds = 0.001
 
     async def complete(self, call):
         self.calls.append(call)
         self.flying += 1
         self.most_flying = max(self.most_flying, self.flying)
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(self.seconds)
         self.flying -= 1
         reply = self._reply(call)
         if isinstance(reply, CallFailed):
