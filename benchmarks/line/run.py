@@ -20,6 +20,7 @@ from benchmarks.line.server import Answers
 from benchmarks.line.watch import Watch, fill, watched
 from benchmarks.search.world import Settings, World
 from skillc.frontend import estimate, plan_file
+from skillc.models.backends.openai import load
 from skillc.models.client import Client
 from skillc.models.endpoint import Transport
 from skillc.pipeline.compile import Job, compile_job
@@ -127,6 +128,7 @@ def _compile(case: Case, url: str, watch: Watch, transport: Transport) -> tuple[
         program.write_text(files.replace("URL", url).replace("LIMIT", str(case.limit)))
         planned = plan_file(program, settings=case.settings)
         job = Job(planned, estimate(planned), folder / "skill", folder / "home")
+        load()
         before = resource.getrusage(resource.RUSAGE_SELF)
         cache = folder / "cache"
         with Client(planned.plan, cache_folder=cache, concurrency=case.limit, transport=transport) as client:

@@ -130,11 +130,11 @@ class _Entry(NamedTuple):
 
 
 class _Batch(NamedTuple):
-    """What is written together on one event loop, and the task that writes it."""
+    """What is written together on one event loop; `written` ends with it."""
 
     loop: asyncio.AbstractEventLoop
     entries: list[_Entry]
-    written: asyncio.Task[None]
+    written: asyncio.Future[None]
 
 
 class ReplyCache:
@@ -150,6 +150,7 @@ class ReplyCache:
         self._memory: OrderedDict[str, str] = OrderedDict()
         self._disk: Any = open_cache(folder, _ONE_TRY) if folder is not None else None
         self._batch: _Batch | None = None
+        self._late: set[asyncio.Task[None]] = set()
         self._warned = False
 
     async def get(self, key: str) -> str | None:
@@ -174,26 +175,45 @@ class ReplyCache:
         loop = asyncio.get_running_loop()
         batch = self._batch
         if batch is None or batch.loop is not loop:
-            entries: list[_Entry] = []
-            batch = self._batch = _Batch(loop, entries, loop.create_task(self._write_soon(entries)))
+            batch = self._batch = _Batch(loop, [], loop.create_future())
+            # No task, which could be cancelled: a reply that came must not be lost.
+            loop.call_soon(self._flush, batch)
         batch.entries.append(entry)
         # A caller that is cancelled must not take the replies of the others with it.
         await asyncio.shield(batch.written)
 
-    async def _write_soon(self, entries: list[_Entry]) -> None:
+    def _flush(self, batch: _Batch) -> None:
         """Write all that was put in one iteration of the event loop, in one transaction."""
-        if self._batch is not None and self._batch.entries is entries:
+        if self._batch is batch:
             self._batch = None
         try:
-            await self._patiently(lambda: self._write(entries))
+            self._write(batch.entries)
         except CACHE_ERRORS as problem:
-            self._give_up(problem)
-            # One that cannot be written costs no other.
-            for entry in entries if len(entries) > 1 else ():
-                try:
-                    await self._patiently(lambda entry=entry: self._write([entry]))  # type: ignore[misc]
-                except CACHE_ERRORS as problem:
-                    self._give_up(problem)
+            if _is_busy(problem):
+                task = batch.loop.create_task(self._write_later(batch))
+                self._late.add(task)
+                task.add_done_callback(self._late.discard)
+                return
+            self._write_each(batch.entries, problem)
+        batch.written.set_result(None)
+
+    async def _write_later(self, batch: _Batch) -> None:
+        """Write a batch when another process leaves the database."""
+        try:
+            await self._patiently(lambda: self._write(batch.entries))
+        except CACHE_ERRORS as problem:
+            self._write_each(batch.entries, problem)
+        finally:
+            batch.written.set_result(None)
+
+    def _write_each(self, entries: list[_Entry], problem: Exception) -> None:
+        """Write one by one what could not be written together: one that cannot be written costs no other."""
+        self._give_up(problem)
+        for entry in entries if len(entries) > 1 else ():
+            try:
+                self._write([entry])
+            except CACHE_ERRORS as again:
+                self._give_up(again)
 
     def _write(self, entries: list[_Entry]) -> None:
         with self._disk.transact():

@@ -111,3 +111,19 @@ def test_a_caller_that_is_cancelled_takes_no_other_reply_with_it(tmp_path: Path)
     asyncio.run(cache.put("c", "third"))
     assert asyncio.run(cache.get("c")) == "third"
     cache.close()
+
+
+def test_a_reply_that_came_is_kept_when_everything_is_cancelled(tmp_path: Path) -> None:
+    cache = ReplyCache(tmp_path)
+
+    async def scenario() -> None:
+        puts = [asyncio.ensure_future(cache.put(str(number), "text")) for number in range(3)]
+        await asyncio.sleep(0)
+        # As at the end of `asyncio.run`, which cancels every task.
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.gather(*puts, return_exceptions=True)
+
+    asyncio.run(scenario())
+    cache.close()
+    assert [asyncio.run(ReplyCache(tmp_path).get(str(number))) for number in range(3)] == ["text"] * 3
