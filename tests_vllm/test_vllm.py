@@ -67,7 +67,7 @@ def test_what_is_served_is_what_transformers_says(shop, models, tmp_path):
         sent = {"model": f"hosted_vllm/{name}", "api_base": endpoint, "temperature": 0, "max_tokens": TOKENS}
         transport = client.servers.transport(send)
         replies = [await transport({**sent, "messages": messages}) for messages in PROMPTS]
-        return [reply.choices[0].message.content for reply in replies]
+        return [reply["choices"][0]["message"]["content"] for reply in replies]
 
     with Client(plan, root=shop.folder) as client:
         assert asyncio.run(say(client, "rule-follower")) == base
