@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillc.errors import SkillcError
+from skillc.redaction import redact_value
 from skillc.sessions.privacy import Cleaner
 from skillc.sessions.readers.records import object_of, parsed, time_of
 from skillc.sessions.streams import protocol_of, whole_reply
@@ -63,8 +64,6 @@ class Recorder:
 
     def add(self, path: str, agent: str, request: bytes, status: int, reply: bytes, began: float) -> None:
         """Write a call; what cannot be written is counted."""
-        from skillc.redaction import redact_value
-
         protocol = protocol_of(path)
         if protocol is None:
             return

@@ -8,9 +8,8 @@ from dataclasses import field, replace
 from typing import Any, Literal
 
 from skillc.dataclass import dataclass
-from skillc.json_values import canonical_ascii
 from skillc.redaction import redact_value
-from skillc.trajectories.trajectory import FileChange, Message, Observation, Step, ToolCall, Trajectory, redacted
+from skillc.trajectories.trajectory import Message, Step, Trajectory, redacted
 
 End = Literal["finished", "failed", "interrupted", "unknown"]
 """How a session ended, as far as its source records it."""
@@ -155,10 +154,3 @@ class Session:
             marks=marks,
             tags=tuple(map(hide, self.tags)),
         )
-
-    def digest(self) -> bytes:
-        """Return a digest of all steps, by which equal sessions are recognised."""
-        return hashlib.blake2b(canonical_ascii(self.to_json()["steps"]).encode(), digest_size=16).digest()
-
-
-__all__ = ["End", "Event", "FileChange", "Mark", "Message", "Observation", "Session", "Tokens", "ToolCall"]

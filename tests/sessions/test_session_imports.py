@@ -18,8 +18,9 @@ from skillc.sessions import importing
 from skillc.sessions.audit import REASONS, reason_apart
 from skillc.sessions.importing import import_sessions
 from skillc.sessions.privacy import Cleaner
-from skillc.sessions.session import Event, Message, Session, ToolCall
+from skillc.sessions.session import Event, Session
 from skillc.sessions.store import SessionStore
+from skillc.trajectories.trajectory import Message, ToolCall
 
 KEY = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6"
 

@@ -23,7 +23,8 @@ from skillc.errors import SkillcError
 from skillc.sessions.audit import reason_apart
 from skillc.sessions.readers.records import Problem, time_of
 from skillc.sessions.readers.registry import FORMATS, Source, find_sources, format_named, recognise
-from skillc.sessions.session import Message, Observation, Session, Tokens, ToolCall
+from skillc.sessions.session import Session, Tokens
+from skillc.trajectories.trajectory import Message, Observation, ToolCall
 
 
 def read(path, name=None):

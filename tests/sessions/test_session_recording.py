@@ -21,8 +21,9 @@ from skillc.sessions.privacy import Cleaner
 from skillc.sessions.readers import recorded
 from skillc.sessions.readers.registry import recognise
 from skillc.sessions.recording import Recorder, serve
-from skillc.sessions.session import Message, Tokens
+from skillc.sessions.session import Tokens
 from skillc.sessions.streams import whole_reply
+from skillc.trajectories.trajectory import Message
 
 KEY = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hJ6"
 

@@ -8,7 +8,7 @@ a trace become separate sessions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 from skillc.dataclass import dataclass
@@ -80,7 +80,7 @@ def sessions_of_calls(
         ]
         thread.events += [Event(step, call.ended or call.began) for step in answer]
         thread.said = [*asked, *map(repr, answer)]
-        thread.calls.append(call if call.system else _with_system(call, system))
+        thread.calls.append(call if call.system else replace(call, system=system))
     for number, thread in enumerate(threads):
         key = f"{format}:{group}" + (f"/{number + 1}" if number else "")
         yield _session(key, thread, format, source)
@@ -90,12 +90,6 @@ def _continued(threads: Sequence[_Thread], asked: Sequence[str]) -> _Thread | No
     """Return the thread with the longest beginning of what was asked."""
     fitting = [thread for thread in threads if thread.said and asked[: len(thread.said)] == thread.said]
     return max(fitting, key=lambda thread: len(thread.said), default=None)
-
-
-def _with_system(call: ModelCall, system: str) -> ModelCall:
-    from dataclasses import replace
-
-    return replace(call, system=system)
 
 
 def _session(key: str, thread: _Thread, format: str, source: str) -> Session:  # noqa: A002 - the field's name
