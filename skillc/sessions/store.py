@@ -6,7 +6,7 @@ import json
 import sqlite3
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 from skillc.sessions.audit import Reason
 from skillc.sessions.session import Session, Tokens
 
-FORMAT = 1
+FORMAT = 2
 """Of the file, in its `user_version`."""
 DEFAULT = Path(".skillc/sessions.db")
 """Where a project keeps its sessions, below its folder."""
@@ -33,6 +33,20 @@ CREATE INDEX by_reason ON sessions (reason);
 CREATE TABLE chains (link BLOB NOT NULL, session INTEGER NOT NULL, is_last INTEGER NOT NULL);
 CREATE INDEX by_link ON chains (link);
 CREATE INDEX chain_of ON chains (session);
+"""
+# What is known of sessions besides themselves: by key, since a session that has grown is stored anew.
+_KNOWLEDGE = """
+CREATE TABLE labels (
+    session TEXT NOT NULL, skill TEXT NOT NULL, source TEXT NOT NULL, outcome TEXT NOT NULL, certainty REAL NOT NULL,
+    note TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (session, skill, source)
+);
+CREATE TABLE findings (
+    session TEXT NOT NULL, kind TEXT NOT NULL, step INTEGER NOT NULL, excerpt TEXT NOT NULL
+);
+CREATE INDEX findings_of ON findings (session);
+CREATE TABLE verdicts (
+    session TEXT PRIMARY KEY, word TEXT NOT NULL, person TEXT NOT NULL, why TEXT NOT NULL, at TEXT NOT NULL
+);
 """
 _COLUMNS = (
     *(
@@ -139,7 +153,11 @@ class SessionStore:
             self._database.row_factory = sqlite3.Row
             version = self._database.execute("PRAGMA user_version").fetchone()[0]
             if version == 0 and create:
-                self._database.executescript(f"PRAGMA journal_mode = WAL; {_TABLES} PRAGMA user_version = {FORMAT};")
+                self._database.executescript(
+                    f"PRAGMA journal_mode = WAL; {_TABLES} {_KNOWLEDGE} PRAGMA user_version = {FORMAT};"
+                )
+            elif version == 1:
+                self._database.executescript(f"BEGIN IMMEDIATE; {_KNOWLEDGE} PRAGMA user_version = {FORMAT}; COMMIT;")
             elif version != FORMAT:
                 raise SkillcError(f"`{path}` is no store of sessions of this version of skillc")
         except (sqlite3.Error, OSError) as problem:
@@ -157,6 +175,17 @@ class SessionStore:
 
     def _trouble(self, problem: Exception) -> SkillcError:
         return SkillcError(f"the store of sessions `{self.path}` can't be used: {str(problem).lower()}")
+
+    def execute(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:
+        """Run one statement for a module of this package and return its rows.
+
+        Raises:
+            SkillcError: the file cannot be read or written, or is in use.
+        """
+        try:
+            return self._database.execute(query, values).fetchall()
+        except sqlite3.Error as problem:
+            raise self._trouble(problem) from problem
 
     # ---- writing -----------------------------------------------------------------------------------
 
