@@ -6,7 +6,7 @@ Tokens are counted by the language's counter. The ledger, which enforces caps, u
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from skillc.artifact_paths import ABOUT_CHARACTERS
@@ -23,6 +23,7 @@ from skillc.budget.steps import (
     step_size,
     steps_per_epoch,
 )
+from skillc.dataclass import dataclass
 from skillc.document.offer import most_opened, offer_text
 from skillc.document.skill import Document, Mode, tokens
 from skillc.language.kinds import default_of

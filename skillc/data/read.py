@@ -11,7 +11,6 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -22,6 +21,7 @@ from skillc.data.evals import read_eval
 from skillc.data.problems import Problems, name_list
 from skillc.data.tables import PARQUET, is_saved, parquet_rows, saved_rows
 from skillc.data.task_folders import task_rows, tasks_in
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject
 from skillc.text import counted
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.text import joined, listed
 

@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from skillc import __version__
 from skillc.budget.bounds import Bounds
 from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import Spend, price_hint
+from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Severity
 from skillc.doctor.machine import free_disk, machine_here
 from skillc.doctor.reach import CallResults, PreparedCalls

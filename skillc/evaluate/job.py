@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import Side, split_digest
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.evaluate.by_field import check_field, fields_of_data

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillc.budget.call_sizes import CallSizer
 from skillc.budget.spend import SpendBound
 from skillc.data.dataset import Dataset, sizes_of
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.errors import SkillcError
 from skillc.evaluate.measuring import as_target, until_stopped

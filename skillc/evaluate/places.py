@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import load_data
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.skills import own_paths
 from skillc.frontend import Planned, ProgramError, check_source, plan_file

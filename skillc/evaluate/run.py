@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.evaluate.job import EvalJob
 from skillc.evaluate.measuring import (
     Measured,

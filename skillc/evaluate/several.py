@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from skillc.budget.spend import SpendBound
 from skillc.data.split import SIDES, Side
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.job import EvalJob, EvalOptions, own_endpoints, resolve_job
 from skillc.evaluate.measuring import Measured, MeasuringJob, check_caps, ending

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
@@ -12,6 +12,7 @@ from skillc.artifacts.owner import check_owner
 from skillc.conflict import refuse_unmerged
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused
+from skillc.dataclass import dataclass
 from skillc.document.folder import read_skill
 from skillc.document.skill import Document, digest, for_target
 from skillc.errors import SkillcError

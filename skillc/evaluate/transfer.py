@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, ScorePairs
 from skillc.evaluate.skills import COMPILED, SkillArm

@@ -6,7 +6,6 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from pydantic import JsonValue
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.loading import paths_of_program
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import as_text, canonical, digest
 from skillc.models.roles import declared_secrets

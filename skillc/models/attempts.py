@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models import failures
 from skillc.models.calls import Call, Usage, well_formed

@@ -18,13 +18,13 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import diskcache
 from diskcache.core import MODE_RAW, MODE_TEXT
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
 if sys.platform != "win32":

@@ -8,11 +8,12 @@ import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from skillc.budget.bounds import preflight_groups, tried_models
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.models.attempts import Attempts, overuse_of
 from skillc.models.backends.connections import begin, end

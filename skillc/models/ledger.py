@@ -12,7 +12,7 @@ import math
 import operator
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
 from skillc.budget.spend import Spend
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.language.loop import BudgetPlan
 from skillc.models.calls import Usage

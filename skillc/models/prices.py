@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
+from skillc.dataclass import dataclass
 from skillc.models.backends.litellm import price_list
 from skillc.models.calls import Usage
 from skillc.models.endpoint import LOCAL_PROVIDERS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.gates.draw import GateState
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.gates.terms import Term
 from skillc.json_values import JsonObject

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TypedDict
@@ -16,6 +16,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import own_code_digest, path_to
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused, marks, split_digest
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.document.tool_lines import knowing_tools
 from skillc.errors import SkillcError

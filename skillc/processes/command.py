@@ -8,10 +8,10 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from skillc.dataclass import dataclass
 from skillc.processes import guard
 from skillc.processes.guard import GUARD, MARK
 

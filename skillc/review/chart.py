@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, log10
 
+from skillc.dataclass import dataclass
 from skillc.plan.schema import MetricPlan
 from skillc.review.confidence import score
 from skillc.review.curve import Curve, CurvePoint, Estimate

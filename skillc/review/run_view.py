@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from skillc.artifact_paths import CANDIDATE_SUFFIX, ArtifactPaths
 from skillc.artifacts.loading import paths_of_program, program_and_skill
 from skillc.data.dataset import Dataset, load_data
+from skillc.dataclass import dataclass
 from skillc.document.folder import read_skill
 from skillc.document.skill import Document, digest
 from skillc.errors import SkillcError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.review.run_view import RunView
 from skillc.review.stored import AROUND
 from skillc.text import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Self, TypeAlias
 
@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.diagnostics.render import printable
 from skillc.gates import units
 from skillc.language.loop import BudgetPlan

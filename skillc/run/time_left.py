@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 
 from pydantic import JsonValue
 
 from skillc.budget.bounds import Bounds
+from skillc.dataclass import dataclass
 from skillc.json_values import objects_in
 from skillc.language.loop import BudgetPlan
 from skillc.plan.schema import Plan

@@ -11,10 +11,11 @@ import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.redaction import redact_value
 from skillc.sessions.privacy import Cleaner

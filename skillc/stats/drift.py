@@ -8,10 +8,10 @@ examples it is wider than a paired interval would be: the lock has no score of a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from skillc.dataclass import dataclass
 from skillc.stats.power import effective_size, newcombe, wilson
 
 DriftWord = Literal["holds", "worse", "better", "unverified"]

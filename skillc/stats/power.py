@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
 from math import gcd, log, prod, sqrt
 from statistics import NormalDist
 from typing import TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.outcomes import MICRO
 
 _NORMAL = NormalDist()

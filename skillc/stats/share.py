@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from skillc.dataclass import dataclass
 from skillc.stats.power import LEAST_GROUPS, LEVEL
 from skillc.stats.verdict import SUBSETS, PairedScore
 from skillc.text import counted

@@ -8,13 +8,13 @@ import json
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Literal, TypeVar
 
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest, for_target, has_files
 from skillc.errors import SkillcError
 from skillc.models.calls import Completion

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +13,7 @@ import dspy
 from dspy.teleprompt.teleprompt import Teleprompter
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document
 from skillc.models.client import Client
 from skillc.models.ledger import Spending

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
+from skillc.dataclass import dataclass
 from skillc.optimize.host import CandidateProgress
 from skillc.review.curve import Curve
 from skillc.review.run_view import RunView

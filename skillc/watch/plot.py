@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from itertools import pairwise
 
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.plan.schema import MetricPlan
 from skillc.review.chart import axis_range, axis_steps, curve_title
 from skillc.review.confidence import score

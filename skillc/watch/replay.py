@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from skillc.dataclass import dataclass
 from skillc.items.record import RunItems
 from skillc.review.curve import Curve, curve_of
 from skillc.review.run_view import RunView

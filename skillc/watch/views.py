@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Literal
 
@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.gates.units import tokens as token_count
 from skillc.items.grid import Grid, GridRow, Mark, grid_of
 from skillc.items.record import SplitName

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -11,6 +10,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from skillc.dataclass import dataclass
 from skillc.gates.draw import ComparisonState, GateState, SideState
 from skillc.optimize.host import CandidateProgress
 from skillc.review.decisions import Truth

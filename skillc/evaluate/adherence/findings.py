@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Rule
 from skillc.evaluate.adherence.job import AdherenceJob
 from skillc.evaluate.adherence.marks import Mark

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.budget.spend import Spend, SpendBound, one_call
 from skillc.data.dataset import Dataset, load_data, sizes_of
 from skillc.data.split import Side, split_digest
+from skillc.dataclass import dataclass
 from skillc.document.skill import Document, Rule
 from skillc.errors import SkillcError
 from skillc.evaluate.adherence.by_code import checkable

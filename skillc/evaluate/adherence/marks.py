@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 from jinja2 import Template
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Rule
 from skillc.files import templates
 from skillc.json_values import values_within

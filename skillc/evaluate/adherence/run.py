@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.document.skill import Rule
 from skillc.evaluate.adherence.by_code import mark
 from skillc.evaluate.adherence.findings import Marked, RuleAdherence, findings_of

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from skillc.artifact_paths import ArtifactPaths
 from skillc.budget.spend import SpendBound
 from skillc.data.dataset import load_data
 from skillc.data.split import Side as Split
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.by_field import check_field
 from skillc.evaluate.compare.sides import Side, check_one_task

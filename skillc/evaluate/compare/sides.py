@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillc.artifact_paths import LOCK_SUFFIX, SKILL_FILE, ArtifactPaths
 from skillc.artifacts.loading import SUFFIX, program_in
 from skillc.artifacts.owner import program_of
 from skillc.data.dataset import Dataset
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.frontend import Planned, plan_file
 from skillc.json_values import canonical

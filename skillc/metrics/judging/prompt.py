@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Template
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.files import templates
 from skillc.json_values import JsonObject, as_text, canonical
 from skillc.models.calls import Message

@@ -11,9 +11,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
+from skillc.dataclass import dataclass
 from skillc.models.rulebook.sentences import applies, normal, read_sentence
 from skillc.models.rulebook.target import Messages, texts
 

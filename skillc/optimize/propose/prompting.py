@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jinja2 import Template
 from pydantic import JsonValue
 
+from skillc.dataclass import dataclass
 from skillc.document.tool_lines import HOW_TO_RENAME
 from skillc.files import templates
 from skillc.language.kinds import default_of

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
+from skillc.dataclass import dataclass
 from skillc.document.edits import Delete
 from skillc.document.skill import Document, Rule, tokens
 from skillc.models.concurrency import gather

@@ -10,9 +10,10 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from skillc.dataclass import dataclass
 from skillc.document.offer import OPEN, most_opened
 from skillc.document.skill import Document
 from skillc.json_values import JsonObject

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from skillc.dataclass import dataclass
 from skillc.json_values import JsonObject, canonical_ascii
 from skillc.language.rollouts import ENVIRONMENT_DEFAULTS
 from skillc.models.calls import Call, Completion, Message

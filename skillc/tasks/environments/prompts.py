@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from skillc.dataclass import dataclass
 from skillc.document.offer import OPEN, offer_as_action
 from skillc.document.skill import Document
 from skillc.json_values import JsonObject, as_text

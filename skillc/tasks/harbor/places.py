@@ -10,10 +10,11 @@ import asyncio
 import posixpath
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.data.task_folders import TaskFolder
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.processes.command import CommandResult, last_line
 from skillc.sandbox.container import ENGINES

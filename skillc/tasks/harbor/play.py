@@ -11,11 +11,12 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillc.data.task_folders import is_task, read_task, tasks_in
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.json_values import JsonObject, as_text, digest
 from skillc.language.commands import fill_placeholders, placeholders

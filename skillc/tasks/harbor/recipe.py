@@ -10,9 +10,10 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 
 _HEREDOC = re.compile(r"<<-?\s*[\"']?(\w+)[\"']?")

@@ -11,10 +11,11 @@ import math
 import shutil
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.data.task_folders import SOLUTION, SOLUTION_SCRIPT, TEST_SCRIPT, TESTS
+from skillc.dataclass import dataclass
 from skillc.models.calls import well_formed
 from skillc.processes.command import CommandResult, last_line, temporary_folder
 from skillc.sandbox.policy import Mount
