@@ -12,7 +12,6 @@ import math
 import operator
 from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import astuple
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
 
@@ -250,6 +249,18 @@ class Tally:
         self.bounds += usage.bound
         self.bound_tokens += usage.total if usage.bound else 0
 
+    def include(self, other: Tally) -> None:
+        """Add other totals."""
+        self.calls += other.calls
+        self.prompt += other.prompt
+        self.cached += other.cached
+        self.completion += other.completion
+        self.reasoning += other.reasoning
+        self.cost += other.cost
+        self.unpriced += other.unpriced
+        self.bounds += other.bounds
+        self.bound_tokens += other.bound_tokens
+
     def as_json(self) -> dict[str, JsonValue]:
         """Return the totals by name; `cost_nano` is null where a call had no known price."""
         return {
@@ -265,7 +276,10 @@ class Tally:
 
 
 def _sum(tallies: Iterable[Tally]) -> Tally:
-    return Tally(*map(sum, zip(*map(astuple, tallies), strict=True)))
+    total = Tally()
+    for each in tallies:
+        total.include(each)
+    return total
 
 
 class Ledger:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
@@ -87,11 +88,27 @@ class Turns:
         )
 
 
+class _OnceForASignature(dspy.ChatAdapter):  # type: ignore[misc]  # dspy has no types
+    """DSPy's adapter; the system message, which costs it a sixth of a call, is made once for a signature."""
+
+    def __init__(self) -> None:
+        super().__init__(use_json_adapter_fallback=False)
+        self._messages = WeakKeyDictionary[type[dspy.Signature], tuple[str, str]]()
+
+    def format_system_message(self, signature: type[dspy.Signature]) -> str:
+        """As DSPy's."""
+        known = self._messages.get(signature)
+        if known is None or known[0] != signature.instructions:
+            known = signature.instructions, super().format_system_message(signature)
+            self._messages[signature] = known
+        return known[1]
+
+
 def dspy_settings(site: Site, adapter: dspy.ChatAdapter | None = None, *, calls_tools: bool = False) -> dict[str, Any]:
     """Return the settings of `dspy.context` in which modules call the model of a site."""
     return {
         "lm": make_lm(site.client, site.role, calls_tools=calls_tools),
-        "adapter": adapter or dspy.ChatAdapter(use_json_adapter_fallback=False),
+        "adapter": adapter or _OnceForASignature(),
         "disable_history": True,
         "warn_on_type_mismatch": False,
         "track_usage": False,
