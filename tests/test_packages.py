@@ -49,6 +49,7 @@ ORDER = (
     *(
         "teleprompter",
         "versions",
+        "emit",
         "doctor",
         "pipeline",
         "evaluate",

@@ -59,6 +59,8 @@ AGENTS: Mapping[str, Agent] = {
     "opencode": Agent(
         "opencode", ".opencode/skills", ".config/opencode/skills", ("XDG_CONFIG_HOME", "opencode/skills")
     ),
+    # https://geminicli.com/docs/cli/using-agent-skills
+    "gemini": Agent("Gemini CLI", ".gemini/skills", ".gemini/skills", ("GEMINI_CLI_HOME", ".gemini/skills")),
     # https://hermes-agent.nousresearch.com/docs/user-guide/features/skills
     "hermes": Agent("Hermes Agent", None, ".hermes/skills", ("HERMES_HOME", "skills")),
 }
@@ -123,10 +125,10 @@ def install_skill(
         ChangedThereError: a destination contains something else.
         SkillcError: the skill does not exist, or a destination cannot be written.
     """
-    paths = _skill_of(path)
+    paths = skill_of(path)
     check_merged(paths)
     files, lock = read_folder(paths.folder), read_lock(paths.lock) if paths.lock.exists() else None
-    _check_valid(paths, files)
+    check_valid(paths, files)
     places = {agent: _place(agent, project, environment) for agent in agents}
 
     def find_targets() -> tuple[InstallTarget, ...]:
@@ -158,7 +160,12 @@ def _notes(paths: ArtifactPaths, lock: Lock | None) -> tuple[str, ...]:
 # ---- the skill ------------------------------------------------------------------------------------
 
 
-def _skill_of(path: Path) -> ArtifactPaths:
+def skill_of(path: Path) -> ArtifactPaths:
+    """Return the paths of the compiled skill of a program, its folder, or the folder of a skill.
+
+    Raises:
+        SkillcError: there is none.
+    """
     paths = ArtifactPaths.of_folder(path)
     if paths.skill.is_file():
         return paths
@@ -172,7 +179,12 @@ def _skill_of(path: Path) -> ArtifactPaths:
     return paths
 
 
-def _check_valid(paths: ArtifactPaths, files: Contents) -> None:
+def check_valid(paths: ArtifactPaths, files: Contents) -> None:
+    """Refuse a skill that agents cannot load.
+
+    Raises:
+        SkillcError: with the first rule of Agent Skills that it breaks.
+    """
     try:
         skill = from_skill_md(files[SKILL_FILE].decode("utf-8-sig"))
     except (SkillcError, UnicodeDecodeError) as problem:

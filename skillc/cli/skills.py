@@ -10,7 +10,7 @@ from skillc.cli.arguments import ProgramPath, findings_options, json_option
 from skillc.cli.output import has_color, print_json
 from skillc.errors import SkillcError
 
-_AGENTS = ("claude-code", "codex", "opencode", "hermes")
+_AGENTS = ("claude-code", "codex", "opencode", "gemini", "hermes")
 
 
 @click.command(epilog="Example: skillc install tickets.skill --to claude-code --to codex --project .")

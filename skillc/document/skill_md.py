@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Any
 
 from skillc.artifact_paths import ABOUT_CHARACTERS, NAME_CHARACTERS
 from skillc.document.markdown import heading, lines_of, prose, tidy, trim
@@ -105,6 +106,29 @@ def sections_of(text: str) -> Mapping[str, str]:
         SkillcError: the frontmatter is not closed.
     """
     return {section.name: section.text for section in from_skill_md(text).sections}
+
+
+def frontmatter_and_body(text: str) -> tuple[dict[str, Any], str]:
+    """Return the frontmatter of a SKILL.md as values, and the text below it, without blank lines before it.
+
+    A date is its text, so that every value can be written as JSON.
+
+    Raises:
+        SkillcError: the frontmatter is not closed, or no YAML mapping.
+    """
+    import yaml
+
+    front, body = _parts(text)
+    try:
+        found = yaml.safe_load("\n".join(front)) if front else {}
+    except (yaml.YAMLError, RecursionError, ValueError) as problem:
+        line = getattr(getattr(problem, "problem_mark", None), "line", 0) + 2
+        hint = "put a value with a colon in quotes"
+        raise SkillcError(f"the frontmatter is not YAML, line {line}", hint=hint) from problem
+    if not isinstance(found, dict):
+        raise SkillcError("the frontmatter is no mapping of YAML", hint="write it as `name: value` lines")
+    values: dict[str, Any] = _as_json(found)
+    return values, body.lstrip("\n")
 
 
 def validate(name: str, description: str) -> list[str]:
@@ -252,6 +276,15 @@ def is_mapping(lines: list[str]) -> bool:
     outer = [line for line in lines if line.strip() and line[0] not in " \t#" and not line.startswith("- ")]
     keys = [line for line in outer if _KEY.fullmatch(line.rstrip())]
     return not outer or (bool(keys) and outer[0] is keys[0])
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value of YAML with only what JSON has: a date is its text."""
+    if isinstance(value, dict):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, list | set):
+        return [_as_json(each) for each in value]
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _value(lines: list[str]) -> str:
