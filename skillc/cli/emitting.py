@@ -13,7 +13,7 @@ from skillc.errors import SkillcError
 _FORMS = ("claude-plugin", "codex", "gemini", "gemini-context", "hermes", "mcp", "agents-md")
 
 
-@click.command(epilog="Example: skillc emit tickets.skill --form claude-plugin --out route-tickets-plugin")
+@click.command(epilog="Example: skillc emit tickets.skill --form codex --out dist")
 @click.argument("skill", type=ProgramPath())
 @click.option("--form", required=True, type=click.Choice(_FORMS), help="The form of a host.")
 @click.option("--out", "output", type=click.Path(path_type=Path, file_okay=False), help="The folder of its files.")
