@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: skillc new tickets.csv --answer team --input ticket")
-@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path), required=False)
 @click.option("--answer", "answers", multiple=True, metavar="COLUMN", help="The column to answer. Repeatable.")
 @click.option("--input", "inputs", multiple=True, metavar="COLUMN", help="An input column. Repeatable.")
 @click.option("--judge", "judged", metavar="OUTPUT", help="DATA has no right answers: a judge scores this output.")
@@ -34,9 +34,13 @@ if TYPE_CHECKING:
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The program to write; beside DATA by default.")
 @click.option("--force", is_flag=True, help="Overwrite the program.")
+@click.option("--from-sessions", is_flag=True, help="In place of DATA: labelled sessions, which become the data.")
+@click.option("--skill", metavar="NAME", help="With --from-sessions: only sessions labelled with this skill.")
+@click.option("--project", metavar="TEXT", help="With --from-sessions: only sessions whose project has this text.")
+@click.option("--store", type=click.Path(path_type=Path), help="With --from-sessions: by default .skillc/sessions.db.")
 @json_option
 def new(
-    data: Path,
+    data: Path | None,
     answers: tuple[str, ...],
     inputs: tuple[str, ...],
     judged: str | None,
@@ -46,9 +50,13 @@ def new(
     model: str | None,
     output: Path | None,
     force: bool,
+    from_sessions: bool,
+    skill: str | None,
+    project: str | None,
+    store: Path | None,
     as_json: bool,
 ) -> None:
-    """Read DATA and write a program that compiles, with --model or the embedded `rulebook`.
+    """Read DATA, or labelled sessions, and write a program that compiles, with --model or the embedded `rulebook`.
 
     DATA is a CSV, TSV, JSON, JSONL or Parquet file, or a folder saved by the Hugging Face `datasets` library. Inputs,
     answer, group and metric are guessed from the columns, and each guess is printed with its reason; an option such as
@@ -58,17 +66,29 @@ def new(
     With --from, the program keeps the text of the SKILL.md. A section that is a list, of bullets or of steps, becomes
     rules, which the optimizer may edit; every other section, and each that --freeze names, is frozen.
 
+    With --from-sessions, the sessions that `skillc sessions label` has labelled become NAME.skill, NAME.jsonl and
+    evals/evals.json. Those that worked are the references, those that failed are kept as such. No file is overwritten.
+
     Exit status: 0 done, 2 an error.
     """
     from skillc.data.starter import RULEBOOK_MODELS, ColumnChoice, start
     from skillc.models.endpoint import model_statements
     from skillc.plan.existing import existing_skill
 
+    if freeze and base is None:
+        raise SkillcError("`--freeze` needs `--from`", hint="add `--from SKILL.md`")
+    if from_sessions:
+        _refuse_with_sessions(DATA=data, answer=answers, input=inputs, group=group, force=force)
+        _new_from_sessions(skill, project, store, judged, base, freeze, model, output, as_json=as_json)
+        return
+    for name, value in (("skill", skill), ("project", project), ("store", store)):
+        if value is not None:
+            raise SkillcError(f"`--{name}` needs `--from-sessions`", hint="add `--from-sessions`")
+    if data is None:
+        raise SkillcError("no data is named", hint="name a data file, or use `--from-sessions`")
     target = output or data.with_suffix(".skill")
     if target.exists() and not force:
         raise SkillcError(f"`{target}` exists", hint="name another file with --output, or overwrite with --force")
-    if freeze and base is None:
-        raise SkillcError("`--freeze` needs `--from`", hint="add `--from SKILL.md`")
     existing = existing_skill(base, freeze).with_folder(target, force=force) if base is not None else None
     models = model_statements(model) if model is not None else RULEBOOK_MODELS
     started = start(data, target.parent, ColumnChoice(answers, inputs, group, judged), existing, models)
@@ -79,22 +99,71 @@ def new(
     if as_json:
         print_json(_started_json(target, started, existing), indent=None)
     else:
-        click.echo("\n".join(_started_lines(target, data, started, base, existing)))
+        of, by = f"{started.rows:,} rows of {data.name}", "--answer, --input and --group, or in the program"
+        click.echo("\n".join(_started_lines((target,), of, by, started, base, existing)))
+
+
+def _refuse_with_sessions(**given: object) -> None:
+    for name, value in given.items():
+        if value:
+            shown = name if name.isupper() else f"--{name}"
+            raise SkillcError(f"`{shown}` cannot be used with `--from-sessions`", hint=f"leave out `{shown}`")
+
+
+def _new_from_sessions(
+    skill: str | None,
+    project: str | None,
+    store: Path | None,
+    judged: str | None,
+    base: Path | None,
+    freeze: tuple[str, ...],
+    model: str | None,
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Write the program, the data and the evals of labelled sessions."""
+    from skillc.data.starter import RULEBOOK_MODELS
+    from skillc.models.endpoint import model_statements
+    from skillc.plan.existing import existing_skill
+    from skillc.sessions.examples import examples_of
+    from skillc.sessions.starting import program_files, program_name, refuse_existing, write_program
+    from skillc.sessions.store import DEFAULT, SessionStore
+
+    named = program_name(skill, project)
+    name = output.stem if output is not None else named
+    folder = output.parent if output is not None else Path()
+    files = program_files(name, folder)
+    refuse_existing(files)
+    with SessionStore(store or DEFAULT) as opened:
+        found = examples_of(opened, skill=skill, project=project)
+    existing = existing_skill(base, freeze).with_folder(files[0], force=False) if base is not None else None
+    models = model_statements(model) if model is not None else RULEBOOK_MODELS
+    written = write_program(name, found, folder, judged=judged, existing=existing, models=models)
+    if as_json:
+        more = {"files": [str(file) for file in written.files], "groups": dict(written.sides)}
+        print_json({**_started_json(files[0], written.started, existing), **more}, indent=None)
+        return
+    of = f"{written.examples:,} labelled sessions"
+    lines = _started_lines(written.files, of, "the options, or in the program", written.started, base, existing)
+    click.echo("\n".join(lines))
 
 
 def _started_lines(
-    target: Path, data: Path, started: StarterProgram, base: Path | None, existing: Existing | None
+    files: tuple[Path, ...], of: str, by: str, started: StarterProgram, base: Path | None, existing: Existing | None
 ) -> Iterator[str]:
     from skillc.frontend import plan_file
     from skillc.plan.models import rulebook_limits
 
-    yield f"wrote {target}"
+    target = files[0]
+    for file in files:
+        yield f"wrote {file}"
     yield ""
-    yield f"from {started.rows:,} rows of {data.name}:"
+    yield f"from {of}:"
     width = max(len(reason.subject) for reason in started.reasons if reason.role != "not used")
     for reason in started.reasons:
         yield f"  {reason.role:<11} {reason.subject:<{width}}  {reason.why}"
-    yield "change these with --answer, --input and --group, or in the program"
+    yield f"change these with {by}"
     if existing is not None:
         yield ""
         yield f"from {base}:"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from skillc.data.columns import ColumnProfile, profile
@@ -54,6 +55,25 @@ class ColumnChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Frame:
+    """What the writer of a data file knows of it, which no guess finds.
+
+    Attributes:
+        head: the comment at the top of the program.
+        fields: text columns that are declared without being used.
+        statements: whether the column `assertions` has the statements that a judge answers about the judged output.
+        split: the value of `split`; empty for the default.
+        batch: examples in a batch; 0 for the default.
+    """
+
+    head: str
+    fields: tuple[str, ...] = ()
+    statements: bool = False
+    split: str = ""
+    batch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """Why a column or a metric is used.
 
@@ -91,6 +111,8 @@ class _Guess:
     others: tuple[ColumnProfile, ...]
     judged: bool = False
     evals: bool = False
+    split: str = ""
+    fields: tuple[str, ...] = ()
 
 
 RULEBOOK_MODELS = (
@@ -100,6 +122,7 @@ RULEBOOK_MODELS = (
 )
 
 
+_EMPTY = "It starts empty. What is here after a compile was learned and has passed the gates."
 _REFEREE = (
     "# The judge. One of another family than the target's does not favour its own kind.\nmodel referee   = optimizer"
 )
@@ -111,6 +134,7 @@ def start(
     choice: ColumnChoice | None = None,
     existing: Existing | None = None,
     models: str = RULEBOOK_MODELS,
+    frame: Frame | None = None,
 ) -> StarterProgram:
     """Write a `.skill` program for a data file.
 
@@ -123,6 +147,7 @@ def start(
         choice: columns that the user names.
         existing: a skill to start from.
         models: the statements of `target` and `optimizer`.
+        frame: what is known of the data beside its columns.
 
     Raises:
         SkillcError: the file cannot be read, has too few usable columns, or lacks a chosen column.
@@ -131,12 +156,14 @@ def start(
     choice = choice or ColumnChoice()
     evals = {column.name for column in columns} >= EVAL_COLUMNS and choice == ColumnChoice()
     guess = _guess_evals(columns) if evals else _guess(columns, path.name, choice)
+    if frame is not None:
+        guess = replace(guess, evals=frame.statements, split=frame.split, fields=frame.fields)
     names = _names([*guess.inputs, *guess.outputs, *(c for c in (guess.group, guess.slice) if c)])
     goals = ("correct", "score", "right", "hit", "goal_score", "goal_mean")[guess.judged :]
     goal = next(name for name in goals if name not in names.values())
     source = Path(os.path.relpath(path, relative_to)).as_posix() if relative_to is not None else path.name
     parts = [
-        _head(path, columns[0].rows),
+        _head(path, columns[0].rows) if frame is None else frame.head,
         "language 1",
         _task(guess, names),
         _skill(guess, names) if existing is None else _existing(existing, guess, names),
@@ -144,6 +171,7 @@ def start(
         _data(guess, names, source),
         *([_rubric(guess, names)] if guess.judged else []),
         f"# The metric to improve.\ngoal {goal} = {_goal(guess, names)}",
+        *([f"optimize {{ batch = {frame.batch} }}    # train is small"] if frame is not None and frame.batch else []),
         _budget(guess),
         _gates(guess, names, goal),
     ]
@@ -455,7 +483,8 @@ def _existing(skill: Existing, guess: _Guess, names: dict[str, str]) -> str:
         lines += ["", f"  {section.mode} section {section.name} = {text}{block}"]
     if not any(section.mode == "trainable" for section in skill.sections):
         name = free_name("rules", [section.name for section in skill.sections])
-        lines += ["", "  # No section above is a list of rules, so what is learned goes here."]
+        why = "No section above is a list of rules, so what is learned goes here." if skill.sections else _EMPTY
+        lines += ["", f"  # {why}"]
         lines.append(f"  trainable section {name} {{ limit = {WHOLE_TEXT:_} tokens }}")
     name = skill.name or _skill_name(guess, names)
     return "\n".join([f"skill {name} {{", *lines, "}"])
@@ -465,6 +494,7 @@ def _data(guess: _Guess, names: dict[str, str], source: str) -> str:
     lines = [f"  source = {quote(source)}"]
     if guess.evals:
         lines.append("  field assertions: list[text]    # what has to be true of the answer of each eval")
+    lines += [f"  field {name}: text" for name in guess.fields]
     for column in (guess.group, guess.slice):
         if column:
             lines.append(f"  field {names[column.name]}: {_type(column)}{_column(column, names)}")
@@ -488,11 +518,13 @@ def _budget(guess: _Guess) -> str:
 
 def _counted(guess: _Guess) -> bool:
     """Return whether to split by counts, because shares of few examples may leave a side empty."""
-    return 3 <= guess.outputs[0].rows < _SMALL and not guess.group
+    return bool(guess.split) or (3 <= guess.outputs[0].rows < _SMALL and not guess.group)
 
 
 def _split(guess: _Guess) -> str:
     rows = guess.outputs[0].rows
+    if guess.split:
+        return f"split = {guess.split}    # train : validation : test"
     if not _counted(guess):
         return "split = 2 : 1 : 2    # train : validation : test"
     validation = max(1, rows // 5)

@@ -25,6 +25,8 @@ _MARKED = {
 }
 _INPUTS_ONLY = (*ONE_TURN, "react")
 """Rollouts that read only inputs of the data."""
+_SESSION = "session"
+"""The field with the key of the recorded session that an example is from: its rules keep it."""
 _OTHER_MAKER = "ask a model of another maker, or a panel with one"
 _RENAME = "give the module another name with `as`"
 
@@ -187,7 +189,7 @@ def unread_fields(facts: ProgramFacts) -> Iterator[Diagnostic]:
     read |= {word_of(rubric.settings, "each") or "" for rubric in facts.of_kind("rubric")}
     for data in facts.of_kind("data"):
         for field in data.children:
-            if field.name not in read and field.name != word_of(data.settings, "group"):
+            if field.name not in read | {_SESSION} and field.name != word_of(data.settings, "group"):
                 message = f"nothing reads the field `{field.name}`"
                 hint = f"use it in a gate, `regressed(metric, by = {field.name})`, a metric or `group`; or remove it"
                 yield note("SK417", field, message, hint)

@@ -273,7 +273,8 @@ _UNUSED = (
         417,
         "unused field",
         "A field of `data` names a column for gates (`by = field`), metrics and `group`. Inputs and outputs have "
-        "columns without it. Programs with a `python(...)` metric, which receives the whole row, are exempt.",
+        "columns without it. Exempt are programs with a `python(...)` metric, which receives the whole row, and the "
+        "field `session`, which has the recorded session of an example.",
         program().replace('"trivia.jsonl"', '"trivia.jsonl"; field topic: text'),
         program(gate="regressed(correct, by = topic) <= 10%"),
     ),
