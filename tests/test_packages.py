@@ -54,6 +54,7 @@ ORDER = (
         "pipeline",
         "evaluate",
         "ablate",
+        "evolve",
         "audit",
         "noise",
         "code_pages",

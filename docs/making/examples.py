@@ -55,6 +55,7 @@ goal good = judge(reply, quality, model = grader)
 model grader = "anthropic/claude-opus-5"
 gate better = candidate.good > incumbent.good''',
     "optimize": """optimize { batch = 40; edits = cosine(8, 4); candidates = 2 }""",
+    "evolve": """evolve { sessions = ["claude-code"]; calls = 2_000; cost = $5; time = 2 h; error = 5%; drift = 5% }""",
     "budget": """budget { epochs = 4; patience = 8 steps; calls = 20k; time = 90 min }""",
     "gate": """gate better = candidate.correct > incumbent.correct
 gate safe = regressed(correct, by = product) <= 10%

@@ -88,7 +88,11 @@ def _shape(kind: Kind) -> str:
         needed = kind.expression or kind.word in ("model", "rubric")
         text += " = VALUE" if needed else " [= VALUE]"
     if kind.settings is not None:
-        text += " { SETTINGS }" if kind.word in ("task", "skill", "data", "optimize", "budget") else " [{ SETTINGS }]"
+        text += (
+            " { SETTINGS }"
+            if kind.word in ("task", "skill", "data", "optimize", "budget", "evolve")
+            else " [{ SETTINGS }]"
+        )
     return text
 
 

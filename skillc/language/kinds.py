@@ -27,7 +27,7 @@ from skillc.language.forms import (
     number,
     words,
 )
-from skillc.language.loop import BUDGET, OPTIMIZE
+from skillc.language.loop import BUDGET, EVOLVE, OPTIMIZE
 from skillc.language.rollouts import ANSWER, EXECUTOR, ROLLOUT, TESTS
 
 
@@ -284,6 +284,14 @@ _KINDS = (
     ),
     Kind("optimize", ("",), "optional", "the mechanisms of the loop", once=True, refers=True, settings=OPTIMIZE),
     Kind("budget", ("",), "optional", "caps on the spending of a run", once=True, refers=True, settings=BUDGET),
+    Kind(
+        "evolve",
+        ("",),
+        "forbidden",
+        "what a night of `skillc evolve` reads, may spend and must prove",
+        once=True,
+        settings=EVOLVE,
+    ),
     Kind(
         "gate",
         ("",),

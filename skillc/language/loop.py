@@ -1,4 +1,4 @@
-"""The settings of `optimize` and `budget`, each declared once.
+"""The settings of `optimize`, `budget` and `evolve`, each declared once.
 
 One field defines a setting for the table of kinds, the plan, `--set`, hovers, costs and the documentation. Numbers are
 in base units: seconds, dollars, tokens.
@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import ClassVar, Literal
 
 from skillc.dataclass import dataclass
-from skillc.language.forms import DOLLARS, SCHEDULES, TIME, amount, count, number, setting, settings_of
+from skillc.language.forms import DOLLARS, SCHEDULES, TEXT, TIME, Form, amount, count, number, setting, settings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +241,30 @@ class BudgetPlan:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class EvolvePlan:
+    """What a night of `skillc evolve` reads and may spend, and what it must prove over all nights."""
+
+    sessions: tuple[str, ...] = setting(
+        (),
+        "where new sessions are: agents such as `claude-code`, files, folders",
+        Form("list", items=(TEXT,)),
+        unset="only what is in the store",
+    )
+    calls: int | None = setting(None, "calls of any model in one night", count(), unset="the cap of `budget`")
+    cost: Fraction | None = setting(None, "money of one night at list price", DOLLARS, unset="the cap of `budget`")
+    time: Fraction | None = setting(None, "wall-clock time of one night", TIME, unset="the cap of `budget`")
+    error: Fraction = setting(
+        Fraction(1, 20), "the probability of a single false accept over all nights together", number(0, 1)
+    )
+    drift: Fraction = setting(
+        Fraction(1, 20), "the fall below the lock's score that rolls back, as a share of the goal's range", number(0, 1)
+    )
+
+
 OPTIMIZE = settings_of(OptimizePlan)
 BUDGET = settings_of(BudgetPlan)
+EVOLVE = settings_of(EvolvePlan)
 CAPS = tuple(each.name for each in BUDGET if each.ends_run)
 """The caps that end a run."""
 SPENDING_CAPS = ("calls", "tokens", "cost", "judge_calls", "judge_cost")

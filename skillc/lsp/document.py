@@ -23,7 +23,7 @@ _KINDS: Mapping[str, types.SymbolKind] = {
     **dict.fromkeys(("input", "output", "field"), _KIND.Field),
     **dict.fromkeys(("section", "rubric", "criterion"), _KIND.String),
     **dict.fromkeys(("metric", "goal"), _KIND.Number),
-    **dict.fromkeys(("optimize", "budget"), _KIND.Struct),
+    **dict.fromkeys(("optimize", "budget", "evolve"), _KIND.Struct),
     **dict.fromkeys(("gate", "require"), _KIND.Boolean),
 }
 _FOUND_LIMIT = 1_000
@@ -159,7 +159,7 @@ _OF_KIND: Mapping[str, tuple[str, int]] = {
     "label": ("enumMember", 0),
     **dict.fromkeys(("input", "output", "field"), ("property", 0)),
     **dict.fromkeys(("heading", "skill", "section"), ("class", 0)),
-    **dict.fromkeys(("model", "rubric", "criterion", "optimize", "budget"), ("variable", 0)),
+    **dict.fromkeys(("model", "rubric", "criterion", "optimize", "budget", "evolve"), ("variable", 0)),
     **dict.fromkeys(("metric", "goal", "gate", "require"), ("variable", 0)),
 }
 

@@ -65,15 +65,16 @@ RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
 _NOT_SENT = ("key_env", "pacing")
 # Location and speed of a server, which change no reply.
 SERVED_ALIKE = frozenset({"port", "python", "keep", "timeout", "gpu_share", "tensor_parallel", "data_parallel"})
-# The condition of delivery changes no decision, so a rejected skill can be delivered without a new run.
-_AFTERWARDS = "required_verdict"
+# The condition of delivery changes no decision, so a rejected skill can be delivered without a new run; neither do the
+# settings of nights.
+_AFTERWARDS = ("required_verdict", "evolve")
 # Settings of `optimize` that change no decision.
 _BESIDE = frozenset({"null_arm"})
 
 
 def plan_digest(plan: Plan) -> str:
-    """Hex sha256 of the whole plan, caps included, `required_verdict`, the null arm and the notation of gates
-    excluded.
+    """Hex sha256 of the whole plan, caps included, `required_verdict`, `evolve`, the null arm and the notation of
+    gates excluded.
     """
     return digest({"skillc": "plan/1", "plan": _meaning(redact_plan(plan))})
 
@@ -147,7 +148,8 @@ def measuring_digest(plan: Plan) -> str:
 
 def _meaning(plan: Plan) -> dict[str, object]:
     fields = fields_of(plan)
-    del fields[_AFTERWARDS]
+    for name in _AFTERWARDS:
+        fields.pop(name, None)
     fields["optimize"] = {name: value for name, value in fields_of(plan.optimize).items() if name not in _BESIDE}
     fields["task"] = plan.task.model_copy(update={"executor": None})
     for kind in ("gates", "requires"):

@@ -33,7 +33,7 @@ from skillc.language.checked import (
     value_of,
     word_of,
 )
-from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.language.loop import BudgetPlan, EvolvePlan, OptimizePlan
 from skillc.plan.judges import rubric_of_entity
 from skillc.plan.models import resolve_models
 from skillc.plan.schema import (
@@ -105,6 +105,7 @@ def resolve(checked: Checked) -> ResolvedPlan:
             **{rubric.name or "": rubric_of_entity(rubric) for rubric in of_kind(checked.entities, "rubric")},
             **{name: rubric_of_entity(rubric) for name, rubric in sorted(checked.rubrics.items())},
         },
+        evolve=block_plan(EvolvePlan, settings["evolve"]) if "evolve" in settings else None,
     )
     return ResolvedPlan(plan, report.diagnostics())
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from skillc.gates.terms import Term
 from skillc.language.commands import fill_placeholders, json_path, placeholders
 from skillc.language.kinds import default_of
-from skillc.language.loop import BudgetPlan, OptimizePlan
+from skillc.language.loop import BudgetPlan, EvolvePlan, OptimizePlan
 from skillc.language.rollouts import ONE_TURN
 
 
@@ -442,10 +442,11 @@ class Plan(Frozen):
 
     In `metrics` each comes after those that it reads, and exactly one is the goal. `rubrics` contains those of
     judges by name. `required_verdict` is required for delivery; None delivers with any verdict. `others` are the
-    skills of the program that this compile does not train.
+    skills of the program that this compile does not train. `evolve` has the settings of its nights, which change no
+    compile.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"others"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"others", "evolve"})
 
     language: int = 1
     task: TaskPlan
@@ -460,6 +461,7 @@ class Plan(Frozen):
     rubrics: dict[str, RubricPlan] = {}
     required_verdict: Literal["improved"] | None = None
     others: tuple[SkillPlan, ...] = ()
+    evolve: EvolvePlan | None = None
 
     @property
     def goal(self) -> MetricPlan:

@@ -15,7 +15,7 @@ from skillc.errors import SkillcError
 from skillc.language.checked import Amount, Entity, Invocation, Items, Setting, Settings, Shares, Value, Word
 from skillc.language.forms import SettingKind, settings_of
 from skillc.language.kinds import KINDS, REMOVED
-from skillc.language.loop import SchedulePlan
+from skillc.language.loop import EvolvePlan, SchedulePlan
 from skillc.language.settings import read_setting
 from skillc.plan.schema import Frozen, Plan
 from skillc.text import listed
@@ -82,7 +82,7 @@ def override(plan: Plan, changes: Mapping[str, str]) -> Plan:
         if key not in known:
             raise _unknown(key, text, known)
         block, _, name = key.partition(".")
-        part = getattr(plan, block)
+        part = getattr(plan, block) or EvolvePlan()
         value = _changed(key, known[key], text.strip())
         changed = part.model_copy(update={name: value}) if isinstance(part, Frozen) else replace(part, **{name: value})
         plan = plan.model_copy(update={block: changed})
@@ -113,6 +113,8 @@ def _in_plan(setting: SettingKind, value: Value) -> object:
         return _schedule(value)
     if isinstance(value, Amount):
         return int(value.value) if setting.forms[0].whole else value.value
+    if isinstance(value, Items) and setting.forms[0].items[0].kind == "text":
+        return tuple(item for item in value.items if isinstance(item, str))
     if isinstance(value, Items):
         named = {item.text for item in value.items if isinstance(item, Word)}
         return tuple(word for word in setting.forms[0].items[0].words if word in named)
