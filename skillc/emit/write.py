@@ -288,5 +288,15 @@ def emit_text(done: Emitted, *, dry_run: bool) -> str:
     for each in done.files:
         action = would + past[each.action] if each.action in past else "is up to date"
         lines.append(f"{each.path:<{width}}  {action}")
+    lines.append(f"tested    {_tested_text(done.tested)}")
     lines.append(f"use       {done.form.use.format(done.folder)}")
     return "\n".join(lines)
+
+
+def _tested_text(tested: Mapping[str, Any] | None) -> str:
+    if tested is None:
+        return "not against the plain form; `--test` does so"
+    if tested.get("result") == "identical":
+        return "not needed: the target reads the same bytes as in the plain form"
+    figures = f", {tested['difference'] * 100:+.1f} points on {tested['pairs']:,} pairs" if tested.get("pairs") else ""
+    return f"{tested['result']}{figures}"
