@@ -136,6 +136,6 @@ def _tested(
     if job.same:
         record = paired.record_of(job, None)
         return 0, record, record, [paired.identical_line(job)]
-    found = run_measured("emit", job, paired.preview_lines(job), options, paired.test_form)
+    found = run_measured("emit", job, paired.preview_lines(job), options, paired.measure_form)
     status = exit_status_measured(found) or (0 if found.result == "kept" else 1)
     return status, paired.record_of(job, found), paired.tested_json(found), paired.tested_lines(found)

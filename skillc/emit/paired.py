@@ -220,7 +220,7 @@ def _reads(plan: Plan, skill: Document) -> tuple[str, ...]:
     return (plan.skill.load, tidy(for_target(skill, linked=not plan.task.rollout.one_turn)), *offered, *own)
 
 
-def test_form(job: FormJob, observer: Observer, client: Client, stop: Stop | None = None) -> FormTested:
+def measure_form(job: FormJob, observer: Observer, client: Client, stop: Stop | None = None) -> FormTested:
     """Measure both forms under a client's budget until complete or stopped, and test the difference.
 
     Raises:
@@ -319,11 +319,11 @@ def tested_lines(found: FormTested) -> list[str]:
         lines.append(f"tested    {job.form.name} was not measured completely, so it is not tested")
         return [*lines, *ending_lines(found)]
     goal = job.plan.goal
-    unit = " points" if has_percent(goal) else ""
+    moved = gain_text(test.difference, goal) + (" points" if has_percent(goal) else "")
     width = max(len("unverified"), len(job.form.name))
     lines += [
         f"{'plain':<{width}} {mean_text(found.plain, goal)} on {counted(test.n, 'pair')} of {job.split}",
-        f"{job.form.name:<{width}} {mean_text(found.given, goal)}, {gain_text(test.difference, goal)}{unit} against plain",
+        f"{job.form.name:<{width}} {mean_text(found.given, goal)}, {moved} against plain",
     ]
     evidence = f"e-value {_e_value(test.e)} of the {float(1 / test.level):,.0f} that it takes"
     if found.result == "kept":
