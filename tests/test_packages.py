@@ -49,10 +49,10 @@ ORDER = (
     *(
         "teleprompter",
         "versions",
-        "emit",
         "doctor",
         "pipeline",
         "evaluate",
+        "emit",
         "ablate",
         "evolve",
         "audit",
