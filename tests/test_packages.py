@@ -49,6 +49,7 @@ ORDER = (
     *(
         "teleprompter",
         "versions",
+        "publish",
         "doctor",
         "pipeline",
         "evaluate",

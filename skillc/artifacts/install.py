@@ -68,11 +68,17 @@ AGENTS: Mapping[str, Agent] = {
 
 @dataclass(frozen=True, slots=True)
 class InstallTarget:
-    """One destination of a skill; `agent` is a key of `AGENTS`."""
+    """One destination of a skill.
+
+    Attributes:
+        agent: a key of `AGENTS`.
+        present: digests of the files that are there, None without any.
+    """
 
     agent: str
     folder: Path
     action: Action
+    present: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +135,51 @@ def install_skill(
     check_merged(paths)
     files, lock = read_folder(paths.folder), read_lock(paths.lock) if paths.lock.exists() else None
     check_valid(paths, files)
-    places = {agent: _place(agent, project, environment) for agent in agents}
+    places = [(agent, place_of(agent, project, environment)) for agent in dict.fromkeys(agents)]
+    targets = install_files(paths, files, places, force=force, dry_run=dry_run)
+    return Installed(paths.name, paths.folder, lock.verdict if lock else None, targets, notes_on(paths, lock))
+
+
+def install_files(
+    paths: ArtifactPaths,
+    files: Contents,
+    places: Sequence[tuple[str, Path]],
+    *,
+    force: bool = False,
+    dry_run: bool = False,
+    may_replace: Callable[[Contents], bool] = lambda present: False,
+    commit: Callable[[], object] = lambda: None,
+) -> tuple[InstallTarget, ...]:
+    """Write the files of a skill into agents' folders or, if one refuses them, into none.
+
+    Args:
+        paths: the skill that the files are from; its name is that of the written folder.
+        files: their content by path.
+        places: agents and their folders of skills.
+        force: overwrite changed files.
+        dry_run: write nothing.
+        may_replace: whether these files in a destination may be overwritten, whatever its record says.
+        commit: called when all copies are written and all destinations checked, before the first one is replaced.
+
+    Raises:
+        ChangedThereError: a destination contains something else.
+        SkillcError: a destination cannot be written, or was changed while it was replaced.
+    """
 
     def find_targets() -> tuple[InstallTarget, ...]:
-        return tuple(_target(agent, place, paths, files, force=force) for agent, place in places.items())
+        return tuple(_target(*place, paths, files, force=force, may_replace=may_replace) for place in places)
 
     if not dry_run:
-        for place in places.values():
+        for _, place in places:
             _recover(place / paths.name)
     targets = find_targets()
     if not dry_run:
-        _write([each for each in targets if each.action != "unchanged"], paths, files, find_targets)
-    return Installed(paths.name, paths.folder, lock.verdict if lock else None, targets, _notes(paths, lock))
+        _write([each for each in targets if each.action != "unchanged"], paths, files, find_targets, commit)
+    return targets
 
 
-def _notes(paths: ArtifactPaths, lock: Lock | None) -> tuple[str, ...]:
+def notes_on(paths: ArtifactPaths, lock: Lock | None) -> tuple[str, ...]:
+    """Return what a user should know of a compiled skill: no lock, or files that were edited since the compile."""
     if lock is None:
         return (f"`{paths.lock}` is missing, so the verdict on this skill is unknown",)
     below = {name: paths.base / name for name in lock.files if name.startswith(f"{paths.name}/")}
@@ -199,8 +235,12 @@ def check_valid(paths: ArtifactPaths, files: Contents) -> None:
 # ---- the place ------------------------------------------------------------------------------------
 
 
-def _place(agent: str, project: Path | None, environment: Mapping[str, str]) -> Path:
-    """Return the folder of skills of an agent."""
+def place_of(agent: str, project: Path | None, environment: Mapping[str, str]) -> Path:
+    """Return the folder of skills of an agent, in a project or, without one, the user's.
+
+    Raises:
+        SkillcError: the agent reads none there, the project does not exist, or a link leads out of it.
+    """
     known = AGENTS[agent]
     if project is None:
         variable, below = known.variable or ("", "")
@@ -220,7 +260,15 @@ def _place(agent: str, project: Path | None, environment: Mapping[str, str]) -> 
     return place
 
 
-def _target(agent: str, place: Path, paths: ArtifactPaths, files: Contents, *, force: bool) -> InstallTarget:
+def _target(
+    agent: str,
+    place: Path,
+    paths: ArtifactPaths,
+    files: Contents,
+    *,
+    force: bool,
+    may_replace: Callable[[Contents], bool],
+) -> InstallTarget:
     """Return the destination in one agent's folder, with the change that installing makes."""
     folder = place / paths.name
     if folder.is_symlink():
@@ -233,19 +281,20 @@ def _target(agent: str, place: Path, paths: ArtifactPaths, files: Contents, *, f
     if not folder.is_dir():
         raise SkillcError(f"`{folder}` is a file", hint="remove it")
     present, record, origin = read_folder(folder), _record(folder), _origin(paths, folder)
+    digests = _digests(present)
     if present == files and record.get("from") == origin:
-        return InstallTarget(agent, folder, "unchanged")
-    if force or present == files:
-        return InstallTarget(agent, folder, "replace" if present != files else "update")
+        return InstallTarget(agent, folder, "unchanged", digests)
+    if force or present == files or may_replace(present):
+        return InstallTarget(agent, folder, "replace" if force and present != files else "update", digests)
     recorded = str(record.get("from"))
     if not record:
         problem = "was not installed by skillc and would be overwritten"
-    elif _digests(present) not in (record.get("files"), record.get("writing")):
+    elif digests not in (record.get("files"), record.get("writing")):
         problem = "was changed since it was installed and would be overwritten"
     elif recorded != origin and not _is_gone(recorded, folder):
         problem = f"was installed from another skill of that name, {_origin_name(recorded, folder)}"
     else:
-        return InstallTarget(agent, folder, "update")
+        return InstallTarget(agent, folder, "update", digests)
     changes = "".join(
         difference(str(folder / name), *(side.get(name, b"").decode(errors="replace") for side in (present, files)))
         for name in sorted({*present, *files})
@@ -272,9 +321,13 @@ def _origin_name(origin: str, folder: Path) -> str:
 
 
 def _write(
-    targets: Sequence[InstallTarget], paths: ArtifactPaths, files: Contents, check: Callable[[], object]
+    targets: Sequence[InstallTarget],
+    paths: ArtifactPaths,
+    files: Contents,
+    check: Callable[[], Sequence[InstallTarget]],
+    commit: Callable[[], object],
 ) -> None:
-    """Copy a skill beside all destinations, check these again, then move each copy into place."""
+    """Copy a skill beside all destinations, check these again, commit, then move each copy into place."""
     staged: list[tuple[InstallTarget, Path]] = []
     try:
         for target in targets:
@@ -283,9 +336,10 @@ def _write(
             new.parent.mkdir(parents=True, exist_ok=True)
             new.mkdir()
             write_folder(new, files)
-        check()
+        checked = {target.folder: target for target in check()}
+        commit()
         for target, new in staged:
-            _swap(target, new, _origin(paths, target.folder), _digests(files))
+            _swap(checked[target.folder], new, _origin(paths, target.folder), _digests(files))
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
     finally:
@@ -301,6 +355,9 @@ def _swap(target: InstallTarget, new: Path, origin: str, digests: Mapping[str, s
     _write_record(folder, {**record, "files": before, "writing": digests} if before else record)
     if folder.exists():
         folder.rename(old)
+        if _digests(read_folder(old)) != target.present:
+            old.rename(folder)
+            raise SkillcError(f"`{folder}` was changed while it was being replaced", hint="run the command again")
     try:
         new.rename(folder)
     except OSError:

@@ -1,0 +1,59 @@
+"""The sessions that the data of a compiled skill is from, and whether all of them are still usable."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from skillc.artifact_paths import ArtifactPaths
+from skillc.artifacts.owner import program_of
+from skillc.data.problems import Problems
+from skillc.data.read import read_rows
+from skillc.errors import SkillcError
+from skillc.frontend import plan_file
+from skillc.plan.lock import read_lock
+from skillc.sessions.store import SessionStore
+
+_STORE = ".skillc/sessions.db"
+_FIELD = "session"
+UNKNOWN = "unknown"
+"""In the place of a key: the program names sessions, and its data cannot be read here."""
+
+
+def sessions_behind(paths: ArtifactPaths) -> tuple[str, ...]:
+    """Return the keys of the sessions in the data of a skill's program, in order; empty if it has no field `session`.
+
+    A program or data that cannot be read has `UNKNOWN` sessions, because an absent file must not pass for a clean one.
+    A skill without a lock was not compiled, and has none.
+    """
+    try:
+        lock = read_lock(paths.lock) if paths.lock.exists() else None
+        if lock is None:
+            return ()
+        program = program_of(paths, lock)
+        if program is None:
+            return (UNKNOWN,)
+        data = plan_file(program, complete=False).plan.data
+        if not any(each.name == _FIELD for each in data.fields):
+            return ()
+        keys = dict[str, None]()
+        for name in (data.source, data.train, data.validation, data.test):
+            if name is not None:
+                for row in read_rows(program.parent / name, name, Problems()):
+                    keys |= {key: None} if isinstance(key := row.values.get(_FIELD), str) else {}
+    except (SkillcError, OSError):
+        return (UNKNOWN,)
+    return tuple(keys)
+
+
+def are_cleared(project: Path, keys: Collection[str]) -> bool:
+    """Return whether all sessions are in the project's store and usable: neither suspect nor withdrawn.
+
+    Raises:
+        SkillcError: the store cannot be read.
+    """
+    store = project / _STORE
+    if not store.exists():
+        return False
+    with SessionStore(store) as opened:
+        return set(keys) <= {row.key for row in opened.rows(reason=None)}

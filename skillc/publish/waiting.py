@@ -1,0 +1,147 @@
+"""The staged version of a skill: a note on this machine, and the digests that were refused for ever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from skillc.dataclass import dataclass
+from skillc.errors import SkillcError
+from skillc.files import write_atomically
+from skillc.publish.destinations import ADOPTIONS
+from skillc.publish.kept import HOME, Version, adopted, cannot_write, read_log, waiting
+from skillc.publish.manifest import Entry
+from skillc.publish.merging import Conflict
+
+_REFUSALS = ("rejected", "rolled back")
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A version that waits for its adoption.
+
+    Attributes:
+        version: what an adoption installs.
+        upstream: the compiled version, if `version` has edits by hand besides that every update keeps.
+        conflicts: rules that these edits and the update both changed; no adoption before they are resolved.
+        by: who staged it.
+        sessions: keys of the sessions that its data is from.
+    """
+
+    skill: str
+    version: Version
+    upstream: Version | None
+    by: str
+    when: str
+    conflicts: tuple[Conflict, ...] = ()
+    sessions: tuple[str, ...] = ()
+
+
+def staged(project: Path, name: str) -> Staged | None:
+    """Return the staged version of a skill, None without one.
+
+    Raises:
+        SkillcError: its note is damaged.
+    """
+    path = _note(project, name)
+    try:
+        value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        upstream = value["upstream"] and waiting(project).version(name, value["upstream"])
+        version = waiting(project).version(name, value["version"])
+        conflicts = tuple(Conflict(**each) for each in value["conflicts"])
+        if version is None:
+            return None
+        found = Staged(name, version, upstream, value["by"], value["when"], conflicts, tuple(value["sessions"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise SkillcError(f"`{path}` is damaged", hint="remove it and run `skillc update`") from problem
+    return found
+
+
+def write_note(project: Path, found: Staged) -> None:
+    """Write the note of a staged version.
+
+    Raises:
+        SkillcError: it cannot be written.
+    """
+    value = {
+        "version": found.version.digest,
+        "upstream": found.upstream.digest if found.upstream is not None else None,
+        "by": found.by,
+        "when": found.when,
+        "sessions": list(found.sessions),
+        "conflicts": [
+            {"file": each.file, "base": each.base, "ours": each.ours, "theirs": each.theirs} for each in found.conflicts
+        ],
+    }
+    path = _note(project, found.skill)
+    try:
+        write_atomically(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    except OSError as problem:
+        raise cannot_write(problem, path) from problem
+
+
+def unstage(project: Path, name: str) -> None:
+    """Remove the note of a staged version, if there is one."""
+    _note(project, name).unlink(missing_ok=True)
+
+
+def refused(project: Path, name: str) -> set[str]:
+    """Return the digests that were rejected or rolled back from, and not adopted since.
+
+    Raises:
+        SkillcError: the log cannot be read.
+    """
+    found = set[str]()
+    for each in read_log(project, name):
+        if each["event"] in _REFUSALS:
+            found |= {str(each[key]) for key in ("refused", "refused_upstream") if each.get(key)}
+        if each["event"] in ADOPTIONS:
+            found -= {str(each.get("version")), str(each.get("upstream"))}
+    return found
+
+
+def pinned_version(project: Path, entry: Entry) -> Version:
+    """Return the adopted version of an entry that has one.
+
+    Raises:
+        SkillcError: it is not in `skills.adopted`.
+    """
+    assert entry.version is not None
+    return kept_version(project, entry.name, entry.version)
+
+
+def kept_version(project: Path, name: str, digest: str) -> Version:
+    """Return a version that was adopted once.
+
+    Raises:
+        SkillcError: it is not in `skills.adopted`.
+    """
+    version = adopted(project).version(name, digest)
+    if version is None:
+        place = adopted(project).place(name, digest).base
+        raise SkillcError(
+            f"version `{digest[:12]}` of `{name}` is not in `{place}`",
+            hint="restore the folder from git, and commit it",
+        )
+    return version
+
+
+def lock_text_at(path: Path) -> str | None:
+    """Return the text of a lock, None if it is missing.
+
+    Raises:
+        SkillcError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SkillcError(f"`{path}` cannot be read: {problem}") from problem
+
+
+def _note(project: Path, name: str) -> Path:
+    return project / HOME / "staged" / name / "staged.json"
