@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 from skillc.dataclass import dataclass
-from skillc.sessions.labels import JUDGE, PERSON, Label, Outcome, labels_of
+from skillc.sessions.labels import Label, Outcome, consensus, labels_of
 from skillc.sessions.likeness import Clusters, cluster
 from skillc.sessions.session import Event, Session
 from skillc.sessions.store import Row, SessionStore
@@ -157,15 +157,6 @@ def cluster_store(store: SessionStore, report: Callable[[int], None] = lambda do
             yield row.key, request_of(store.session(row.id))
 
     return cluster(requests())
-
-
-def consensus(labels: Iterable[Label]) -> Label:
-    """Return the label of the most trusted source."""
-    kinds = (PERSON, JUDGE)
-    return min(
-        labels,
-        key=lambda each: (kinds.index(each.kind) if each.kind in kinds else len(kinds), -each.certainty, each.source),
-    )
 
 
 # ---- of one session --------------------------------------------------------------------------------
