@@ -80,7 +80,7 @@ FAMILIES: Mapping[str, str] = {
     "signal:changes": "user",
     "signal:next_words": "user",
 }
-"""Signals that read the same evidence: their agreement counts once. All judges are one family, as they read one text."""
+"""Signals that read the same evidence: their agreement counts once. Judges are one family too: they read one text."""
 
 LEAST_CERTAINTY = 0.7
 """A consensus of signals and judges that is less certain is `unclear`."""
