@@ -147,3 +147,33 @@ def mlflow(skill: Path, tracking: str | None, experiment: str | None, run: str |
     else:
         click.echo(f"logged {counted(done.metrics, 'value')} and {counted(done.files, 'file')} to {what}")
     return 0
+
+
+@export.command(
+    short_help="add the last compile to a knowledge base in markdown",
+    epilog="Example: skillc export kb tickets.skill --to knowledge",
+)
+@click.argument("skill", type=ProgramPath())
+@click.option("--to", "base", type=click.Path(path_type=Path, file_okay=False), required=True, help="Its folder.")
+@_run_option
+@json_option
+def kb(skill: Path, base: Path, run: str | None, as_json: bool) -> int:
+    """Add the last compile of SKILL (a program, or the folder of a skill) to a knowledge base in markdown.
+
+    entries/ gets a page with tags, labels, score, interval, steps, tokens and date in its front matter, and a line for
+    each rule with what it cured; references/NAME/DIGEST/ a copy of the skill; INDEX.md a line. An entry that is there
+    stays as it is. `skillc compile --kb DIR` does the same after a compile.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.export.knowledge_base import export_entry
+
+    done = export_entry(skill, base, run=run)
+    if as_json:
+        places = {"entry": str(done.entry), "reference": str(done.reference), "index": str(done.index)}
+        print_json({**places, "known": done.known, "missing": list(done.missing)})
+        return 0
+    for line in done.missing:
+        click.echo(f"note: {line}", err=True)
+    click.echo(f"{done.entry} is there already" if done.known else f"wrote {done.entry}")
+    return 0

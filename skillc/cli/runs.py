@@ -23,9 +23,19 @@ from skillc.errors import SkillcError
 @plan_options
 @delivery_options
 @click.option("--take-edits", is_flag=True, help="First copy the edits made by hand in SKILL.md into the program.")
+@click.option(
+    "--kb",
+    "base",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="SKILLC_KB",
+    show_envvar=True,
+    help="Add the compile to the knowledge base in this folder.",
+)
 @click.option("--sanity", is_flag=True, help="Only check whether feedback reaches the skill; write nothing.")
 @progress_options
-def compile(program: Path, take_edits: bool, sanity: bool, **values: Any) -> int:  # noqa: A001 - the verb's name
+def compile(  # noqa: A001 - the verb's name
+    program: Path, take_edits: bool, base: Path | None, sanity: bool, **values: Any
+) -> int:
     """Improve the skill of PROGRAM, test it on held-out examples, and write it with its lock and history.
 
     A SKILL.md that was edited by hand is not overwritten: the compile stops before the first call and shows the
@@ -38,6 +48,8 @@ def compile(program: Path, take_edits: bool, sanity: bool, **values: Any) -> int
     improvement. With any other verdict, or none because the run was stopped, SKILL.md, module and lock are not changed
     (the lock counts the look at the test split), and the skill is written to skills.candidate, which agents do not
     load.
+
+    With --kb a compile that was completed is added to a knowledge base, delivered or not; see `skillc export kb`.
 
     Exit status: 0 delivered, 1 not delivered because of the verdict, 2 an error, 3 stopped by the budget or because a
     model stayed out of reach, 130 interrupted (run the same command to resume).
@@ -53,7 +65,13 @@ def compile(program: Path, take_edits: bool, sanity: bool, **values: Any) -> int
     planned, estimated = plan_run(program, options)
     compiled = run_compile(planned, estimated, options)
     print_result(lambda: compile_json(compiled), lambda: compile_table(compiled, planned.plan.goal.name), options)
-    return exit_status(compiled)
+    status = exit_status(compiled)
+    if base is not None and status in (0, 1):
+        from skillc.export.knowledge_base import export_entry
+
+        done = export_entry(compiled.artifact.parent, base)
+        click.echo(f"{done.entry} is there already" if done.known else f"wrote {done.entry}", err=True)
+    return status
 
 
 def _take_edits(program: Path, output: Path | None) -> None:
