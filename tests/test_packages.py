@@ -54,6 +54,7 @@ ORDER = (
         "pipeline",
         "evaluate",
         "emit",
+        "labels",
         "ablate",
         "evolve",
         "audit",

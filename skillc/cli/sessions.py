@@ -189,6 +189,34 @@ def show(session: str, store: Path, as_json: bool) -> None:
     _print(_session_text(row, whole))
 
 
+@sessions.command(
+    short_help="label sessions in the terminal", epilog="Example: skillc sessions label --skill route-tickets"
+)
+@click.option("--skill", "skills", multiple=True, metavar="NAME", help="A skill to choose from. Repeatable.")
+@click.option("--person", metavar="NAME", help="Who labels; by default the login name.")
+@_store
+@json_option
+def label(skills: tuple[str, ...], person: str | None, store: Path, as_json: bool) -> None:
+    """Open the stored sessions in the terminal, to say which skill each exercised and whether it worked.
+
+    Needs `pip install "skillc[label]"`.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from getpass import getuser
+
+    from skillc.labels.view import run_view
+    from skillc.sessions.store import SessionStore
+
+    who = person or getuser()
+    with SessionStore(store) as opened:
+        given = run_view(opened, skills, who)
+    if as_json:
+        print_json({"format_version": 1, "person": who, "labelled": given})
+    else:
+        click.echo(f"labelled {counted(given, 'session')} as {who}")
+
+
 @sessions.command(short_help="count stored sessions and what was removed", epilog="Example: skillc sessions report")
 @_store
 @json_option
