@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from skillc.sessions.importing import Imported
+    from skillc.sessions.poison import Finding
     from skillc.sessions.recording import Recorder
     from skillc.sessions.store import Row, SessionStore
+    from skillc.sessions.verdicts import Suspect
 
 _STORE = ".skillc/sessions.db"
 _store = click.option(
@@ -234,6 +236,68 @@ def report(store: Path, as_json: bool) -> None:
             _print(_store_table(opened))
 
 
+@sessions.command(short_help="list sessions with planted instructions", epilog="Example: skillc sessions suspects")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The most sessions.")
+@_store
+@json_option
+def suspects(limit: int, store: Path, as_json: bool) -> None:
+    """List the sessions that are set apart because they may have instructions of somebody else, and what was found.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.sessions.store import SessionStore
+    from skillc.sessions.verdicts import suspects as find
+
+    with SessionStore(store) as opened:
+        found = list(find(opened))
+    if as_json:
+        rows = [{**_row_json(each.row), "findings": _findings_json(each.findings)} for each in found[:limit]]
+        print_json({"format_version": 1, "sessions": rows, "total": len(found)})
+    else:
+        _print(_suspects_text(found[:limit], len(found)))
+
+
+_why = click.option("--why", required=True, metavar="TEXT", help="The reason; it is kept with the session.")
+_person = click.option("--person", metavar="NAME", help="Who decides; by default the user's login name.")
+
+
+@sessions.command(
+    short_help="declare a suspect harmless",
+    epilog="Example: skillc sessions clear 12 --why 'our own test of the filter'",
+)
+@click.argument("session")
+@_why
+@_person
+@_store
+@json_option
+def clear(session: str, why: str, person: str | None, store: Path, as_json: bool) -> None:
+    """Declare SESSION, a suspect or a withdrawn one, harmless, so that it can be learned from.
+
+    It is a suspect again if it grows and more is found in it.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.sessions.store import SessionStore
+    from skillc.sessions.verdicts import clear as declare
+
+    with SessionStore(store) as opened:
+        row = declare(opened, session, _decider(person), why)
+    if as_json:
+        print_json({"format_version": 1, **_row_json(row)})
+    else:
+        state = f"set apart: {row.reason}" if row.reason else "usable"
+        click.echo(f"cleared {row.key}; it is {state}")
+
+
+def _decider(person: str | None) -> str:
+    import getpass
+
+    try:
+        return (person or getpass.getuser()).strip() or "unknown"
+    except (OSError, KeyError):
+        return "unknown"
+
+
 # ---- as text ---------------------------------------------------------------------------------------
 
 
@@ -350,6 +414,19 @@ def _session_text(row: Row, whole: Any) -> RenderableType:
     return Text("\n".join(printable(line) for line in [*facts, "", *body.split("\n")]))
 
 
+def _suspects_text(found: Sequence[Suspect], total: int) -> RenderableType:
+    from rich.text import Text
+
+    from skillc.diagnostics.render import printable
+
+    lines: list[str] = []
+    for each in found:
+        lines.append(f"{each.row.id}  {each.row.key}  {each.row.project}")
+        lines += [f"   step {finding.step}, {finding.kind}: {finding.excerpt}" for finding in each.findings]
+    left = f"{counted(total, 'suspect')}" + (f", the first {len(found):,} shown" if total > len(found) else "")
+    return Text("\n".join(printable(line) for line in [*lines, left]))
+
+
 # ---- as JSON ---------------------------------------------------------------------------------------
 
 
@@ -369,6 +446,10 @@ def _row_json(row: Row) -> dict[str, Any]:
         "copy_of": row.copy_of,
         "removed": dict(row.removed),
     }
+
+
+def _findings_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    return [{"kind": each.kind, "step": each.step, "excerpt": each.excerpt} for each in findings]
 
 
 def _store_json(store: SessionStore) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from typing import Literal
 from skillc.sessions.session import Session
 from skillc.trajectories.trajectory import Message, Observation, ToolCall
 
-Reason = Literal["sidechain", "automatic", "empty", "no start", "no end", "duplicate", "beginning"]
+Reason = Literal[
+    "sidechain", "automatic", "empty", "no start", "no end", "duplicate", "beginning", "suspect", "withdrawn"
+]
 
 REASONS: Mapping[Reason, str] = MappingProxyType(
     {
@@ -24,12 +26,14 @@ REASONS: Mapping[Reason, str] = MappingProxyType(
         "no end": "it breaks off: the last call has no result, the last message no answer, or it ended in an error",
         "duplicate": "another session has the same messages",
         "beginning": "another session has all of its messages and goes on",
+        "suspect": "it may have instructions of somebody else; `skillc sessions suspects` shows them",
+        "withdrawn": "a person withdrew it; nothing may be learned from it",
     }
 )
 
 
 def reason_apart(session: Session) -> Reason | None:
-    """Return why a session is set apart by itself; None if it is usable. Copies are found in the store."""
+    """Return why a session is set apart by itself; None if it is usable. Copies and suspects are found elsewhere."""
     if session.parent is not None:
         return "sidechain"
     if not any(True for _ in session.by("user")):

@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 from skillc.dataclass import dataclass
 from skillc.sessions.audit import reason_apart
+from skillc.sessions.poison import scan
 from skillc.sessions.privacy import Cleaner
 from skillc.sessions.readers.records import Problem
 from skillc.sessions.readers.registry import FORMATS, Source, find_sources
 from skillc.sessions.session import Session
 from skillc.sessions.store import Packed, SessionStore, pack
+from skillc.sessions.verdicts import apply_verdicts
 
 LARGE = 16 * 2**20
 """Bytes from which a file is read session by session, as all of its sessions may not fit into the memory."""
@@ -123,7 +125,7 @@ def import_sessions(
         found.new += store.add_source(read.source.path, read.size, read.changed, counted(read))
         found.files += 1
         _note(found, read.problems)
-    store.find_copies()
+    apply_verdicts(store)
     return found
 
 
@@ -205,7 +207,11 @@ def _prepared(session: Session) -> Prepared:
 
 
 def prepare(session: Session, cleaner: Cleaner) -> Prepared:
-    """Audit and redact a session, and return its stored form with the number of values removed by kind."""
-    reason = reason_apart(session)
+    """Audit, scan and redact a session, and return its stored form with the number of values removed by kind."""
+    # Before redaction, which takes addresses and encoded texts out.
+    findings = scan(session)
+    hide = cleaner.hider()
+    reason = reason_apart(session) or ("suspect" if findings else None)
     clean, removed = cleaner.session(session)
-    return Prepared(pack(clean, reason, removed), removed)
+    excerpts = tuple((each.kind, each.step, hide(each.excerpt)) for each in findings)
+    return Prepared(pack(clean, reason, removed, excerpts), removed)

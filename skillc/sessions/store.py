@@ -13,6 +13,7 @@ from typing import Any
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.sessions.audit import Reason
+from skillc.sessions.poison import scan
 from skillc.sessions.session import Session, Tokens
 
 FORMAT = 2
@@ -96,13 +97,24 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A session ready to be stored: its columns and its chain, made where it was read."""
+    """A session ready to be stored, made where it was read.
+
+    Attributes:
+        chain: as `Session.chain` returns it.
+        findings: kind, step and excerpt of what the scan found.
+    """
 
     columns: Mapping[str, Any]
     chain: tuple[bytes, ...]
+    findings: tuple[tuple[str, int, str], ...] = ()
 
 
-def pack(session: Session, reason: Reason | None, removed: Mapping[str, int]) -> Packed:
+def pack(
+    session: Session,
+    reason: Reason | None,
+    removed: Mapping[str, int],
+    findings: tuple[tuple[str, int, str], ...] = (),
+) -> Packed:
     """Return the stored form of a redacted session."""
     steps = session.to_json()
     return Packed(
@@ -130,6 +142,7 @@ def pack(session: Session, reason: Reason | None, removed: Mapping[str, int]) ->
             "content": zlib.compress(json.dumps(steps, ensure_ascii=False).encode(errors="surrogatepass"), 6),
         },
         tuple(session.chain()),
+        findings,
     )
 
 
@@ -157,11 +170,26 @@ class SessionStore:
                     f"PRAGMA journal_mode = WAL; {_TABLES} {_KNOWLEDGE} PRAGMA user_version = {FORMAT};"
                 )
             elif version == 1:
-                self._database.executescript(f"BEGIN IMMEDIATE; {_KNOWLEDGE} PRAGMA user_version = {FORMAT}; COMMIT;")
+                self._migrate()
             elif version != FORMAT:
                 raise SkillcError(f"`{path}` is no store of sessions of this version of skillc")
         except (sqlite3.Error, OSError) as problem:
             raise self._trouble(problem) from problem
+
+    def _migrate(self) -> None:
+        """Add what format 1 lacks, and scan its sessions."""
+        self._database.executescript(f"BEGIN IMMEDIATE; {_KNOWLEDGE}")
+        try:
+            for row in self._database.execute("SELECT id, key, reason FROM sessions").fetchall():
+                found = [(each.kind, each.step, each.excerpt) for each in scan(self.session(row["id"]))]
+                self._replace_findings(row["key"], found)
+                if found and row["reason"] in (None, "duplicate", "beginning"):
+                    self._database.execute("UPDATE sessions SET reason = 'suspect' WHERE id = ?", (row["id"],))
+            self._database.execute(f"PRAGMA user_version = {FORMAT}")
+            self._database.execute("COMMIT")
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
 
     def close(self) -> None:
         """Close the file."""
@@ -223,7 +251,21 @@ class SessionStore:
         number = self._database.execute(query, values).lastrowid
         links = [(link, number, link == packed.chain[-1]) for link in packed.chain]
         self._database.executemany("INSERT INTO chains VALUES (?, ?, ?)", links)
+        self._replace_findings(packed.columns["key"], packed.findings)
         return known is None
+
+    def _replace_findings(self, key: str, findings: Iterable[tuple[str, int, str]]) -> None:
+        """Store what was found in a session; one that was cleared is a suspect again if it has more now."""
+        query = "SELECT kind, step, excerpt FROM findings WHERE session = ?"
+        known = {tuple(row) for row in self._database.execute(query, (key,))}
+        new = set(findings)
+        if new == known:
+            return
+        if new - known:
+            self._database.execute("DELETE FROM verdicts WHERE session = ? AND word = 'cleared'", (key,))
+        self._database.execute("DELETE FROM findings WHERE session = ?", (key,))
+        rows = [(key, *each) for each in sorted(new, key=lambda each: (each[1], each[0]))]
+        self._database.executemany("INSERT INTO findings VALUES (?, ?, ?, ?)", rows)
 
     def find_copies(self) -> None:
         """Set apart usable sessions that are copies or beginnings of others, anew for the whole store.
