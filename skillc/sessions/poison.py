@@ -270,21 +270,20 @@ def _strongest(text: str, bonus: float, *, addressed: bool = True) -> tuple[str,
             for match in sign.pattern.finditer(near)
         ]
     places.sort()
-    first = 0
+    first, heaviest, found = 0, 0.0, None
     for last in range(len(places)):
         while places[last][0] - places[first][0] > _WINDOW:
             first += 1
         inside = {number for _, number in places[first : last + 1]}
         total = bonus + sum(SIGNS[number].weight for number in inside)
-        if total < ENOUGH or not (bonus or any(SIGNS[number].agent for number in inside)):
+        if total < max(ENOUGH, heaviest + 0.01) or not (bonus or any(SIGNS[number].agent for number in inside)):
             continue
-        names = {SIGNS[number].name for number in inside}
-        if not _is_instruction(names, bonus):
+        if not _is_instruction({SIGNS[number].name for number in inside}, bonus):
             continue
         best = max(inside, key=lambda number: (SIGNS[number].name in _ACTS, SIGNS[number].weight))
         if SIGNS[best].name in _NAMES:
-            return SIGNS[best].name, places[first][0]
-    return None
+            heaviest, found = total, (SIGNS[best].name, places[first][0])
+    return found
 
 
 def _around(starts: list[int], length: int) -> list[tuple[int, int]]:
@@ -407,5 +406,7 @@ def _flat(value: object) -> str:
 
 
 def _short(text: str, start: int) -> str:
-    line = " ".join(text[max(0, start - 10) : start + 2 * _EXCERPT].split())
+    begin = max(text.rfind(mark, 0, start + 1) for mark in (". ", "\n", "! ", "? "))
+    begin = begin + 1 if 0 <= start - begin <= 60 else max(0, start)
+    line = " ".join(text[begin : begin + 2 * _EXCERPT].split())
     return line if len(line) <= _EXCERPT else f"{line[: _EXCERPT - 1]}…"
