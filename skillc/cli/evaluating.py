@@ -10,6 +10,8 @@ import click
 from skillc.cli.arguments import ProgramPath, RunOptions, progress_options, setting_options, split_option
 from skillc.cli.output import print_error, print_result
 
+ARM_NAMES = ("none", "initial", "one_shot", "compiled", "base", "skill", "lora", "skill+lora")
+
 
 class Names(click.ParamType[tuple[str, ...]]):
     """Some of several names, with commas between them."""
@@ -35,11 +37,26 @@ class Names(click.ParamType[tuple[str, ...]]):
 @click.option("--skill", "skills", multiple=True, type=click.Path(path_type=Path), help="Score this skill file too.")
 @click.option(
     "--arms",
-    type=Names("none", "initial", "one_shot", "compiled"),
-    default="none,initial,compiled",
-    show_default=True,
-    help="The skills of the program to score; one_shot is written by the optimizer model, once.",
+    type=Names(*ARM_NAMES),
+    help="The skills of the program to score: none (or base), initial, one_shot, compiled (or skill); with an adapter "
+    "base, skill, lora, skill+lora. one_shot is written by the optimizer model, once. Default: none,initial,compiled; "
+    "with an adapter all four of it.",
 )
+@click.option(
+    "--adapter",
+    "adapters",
+    multiple=True,
+    metavar="[NAME=]FOLDER",
+    help="A LoRA adapter for a target that skillc serves: does training beat the skill? Repeatable.",
+)
+@click.option(
+    "--adapter-model",
+    "adapter_models",
+    multiple=True,
+    metavar="MODEL",
+    help="An adapter that a server already has, as a model: hosted_vllm/NAME. Repeatable.",
+)
+@click.option("--allow-trained", is_flag=True, help="Score adapters on examples that they were trained on, and say so.")
 @click.option(
     "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
 )
@@ -70,7 +87,11 @@ class Names(click.ParamType[tuple[str, ...]]):
     metavar="PROGRAM",
     help="Measure on the data of this related program too. Repeatable.",
 )
-@split_option("validation", "train", "test", "all", help="The examples; the lock counts each look at test.")
+@click.option(
+    "--split",
+    type=click.Choice(("validation", "train", "test", "all")),
+    help="The examples; the lock counts each look at test. Default: validation; with an adapter test.",
+)
 @click.option("--samples", type=click.IntRange(min=1), help="Rollouts per example, for a temperature above 0.")
 @click.option("--by", metavar="FIELD", help="Show the scores for each value of a field of the data too.")
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path), help="Write a row for each rollout into this file.")
@@ -85,13 +106,16 @@ class Names(click.ParamType[tuple[str, ...]]):
 def eval(  # noqa: A001 - the verb's name
     program: Path,
     skills: tuple[Path, ...],
-    arms: tuple[str, ...],
+    arms: tuple[str, ...] | None,
+    adapters: tuple[str, ...],
+    adapter_models: tuple[str, ...],
+    allow_trained: bool,
     without: tuple[str, ...],
     against: str | None,
     models: tuple[str, ...],
     rollouts: tuple[str, ...],
     programs: tuple[Path, ...],
-    split: str,
+    split: str | None,
     samples: int | None,
     by: str | None,
     csv_file: Path | None,
@@ -106,10 +130,16 @@ def eval(  # noqa: A001 - the verb's name
     compiled skill's gain survives. `--split all` scores every split apart. Replies of a compile or an earlier eval come
     from the cache.
 
+    With --adapter or --adapter-model the base model and its LoRA adapter are scored without and with the skill, on the
+    same held-out examples, and the answer is one sentence: did training beat the skill?
+
     Exit status: 0 done, 2 an error, 3 stopped by the budget or because a model stayed out of reach, 130 interrupted
     (run the same command to resume).
     """
     from skillc.cli.running import exit_status_measured, plan_measured, run_measured
+    from skillc.evaluate.adapters.job import asks_for_adapters, prepare_arms
+    from skillc.evaluate.adapters.report import arms_json, arms_preview_lines, arms_table
+    from skillc.evaluate.adapters.run import evaluate_arms
     from skillc.evaluate.files import write_files
     from skillc.evaluate.job import EvalOptions
     from skillc.evaluate.several import evaluate_run, prepare_run
@@ -126,11 +156,22 @@ def eval(  # noqa: A001 - the verb's name
         offline=options.offline,
         against=against,
         by=by,
-        arms=arms,
+        arms=arms or (),
         rollouts=rollouts,
         programs=programs,
         settings=options.settings,
+        adapters=adapters,
+        adapter_models=adapter_models,
+        allow_trained=allow_trained,
+        junit=junit_file is not None,
     )
+    if asks_for_adapters(asked):
+        job = prepare_arms(planned, asked)
+        scored = run_measured("eval", job, arms_preview_lines(job), options, evaluate_arms)
+        for note in write_files([scored], csv_file, None):
+            click.echo(note, err=True)
+        print_result(lambda: arms_json(scored), lambda: arms_table(scored), options, soft_wrap=False)
+        return exit_status_measured(scored)
     run = prepare_run(planned, asked)
     found = run_measured("eval", run, run_preview_lines(run), options, evaluate_run)
     for note in write_files(found.each, csv_file, junit_file):

@@ -124,6 +124,22 @@ def marks(examples: Iterable[Example]) -> str:
     return "".join(sorted(_digest_of(example) for example in examples))
 
 
+def input_marks(examples: Iterable[Example]) -> str:
+    """Return short digests of the examples' inputs, in order: the same example is known under another id too."""
+    return "".join(sorted({_input_digest(example) for example in examples}))
+
+
+def marked(examples: Iterable[Example], ids: str, inputs: str) -> list[str]:
+    """Return the ids of the examples that `marks` or `input_marks` name, in order."""
+    known_ids, known_inputs = ({text[i : i + _DIGITS] for i in range(0, len(text), _DIGITS)} for text in (ids, inputs))
+    found = (each for each in examples if _digest_of(each) in known_ids or _input_digest(each) in known_inputs)
+    return sorted(example.id for example in found)
+
+
+def _input_digest(example: Example) -> str:
+    return hashlib.sha256(canonical_ascii(dict(example.inputs)).encode()).hexdigest()[:_DIGITS]
+
+
 def _digest_of(example: Example) -> str:
     return hashlib.sha256(example.id.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
 
@@ -136,8 +152,7 @@ def check_unused(used: str, test: Sequence[Example], *, skill: str) -> None:
     Raises:
         SkillcError: some examples are the same.
     """
-    known = {used[i : i + _DIGITS] for i in range(0, len(used), _DIGITS)}
-    shared = sorted(example.id for example in test if _digest_of(example) in known)
+    shared = marked(test, used, "")
     if not shared:
         return
     raise SkillcError(

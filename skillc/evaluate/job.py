@@ -27,7 +27,7 @@ from skillc.evaluate.measuring import (
 )
 from skillc.evaluate.one_shot import OPTIMIZER, check_one_shot, one_shot_bound
 from skillc.evaluate.places import Place, PlaceKind, places_of, shared_examples
-from skillc.evaluate.skills import ONE_SHOT, SkillArms, arms_of, check_test, own_paths
+from skillc.evaluate.skills import ALIASES, ONE_SHOT, SkillArms, arms_of, check_test, own_paths
 from skillc.frontend import Planned
 from skillc.models.backends.function import FUNCTION
 from skillc.models.endpoint import Endpoint
@@ -44,20 +44,24 @@ class EvalOptions:
     """The user's options.
 
     Attributes:
-        split: `all` for every split apart.
+        split: `all` for every split apart; None for validation, or test with an adapter.
         models: `role`, `provider/name` or `role=provider/name`; empty for the program's target.
         skills: files, in addition to the program's skills.
         without: names of the program's skills to leave out.
         samples: rollouts per example; None for the program's.
         against: the reference: `none`, `initial`, `compiled` or a file; None for the initial skill.
         by: a field of the data; scores are shown for each of its values too.
-        arms: names of the program's skills to score; empty for `none`, `initial` and `compiled`.
+        arms: names of the program's skills to score, or their aliases; empty for `none`, `initial` and `compiled`.
         rollouts: further kinds of rollouts, as a program writes them.
         programs: related programs, on whose data the skills are measured too.
         settings: `--set` of the call, for `rollouts`.
+        adapters: `FOLDER`, `NAME=FOLDER`, or the name of an adapter that the program declares.
+        adapter_models: adapters that another's server has, as models: `provider/name` or a role.
+        allow_trained: evaluate adapters on examples that they were trained on.
+        junit: whether a JUnit file is written, which has no form for adapters.
     """
 
-    split: Side | Literal["all"] = "validation"
+    split: Side | Literal["all"] | None = None
     models: tuple[str, ...] = ()
     skills: tuple[Path, ...] = ()
     without: tuple[str, ...] = ()
@@ -69,6 +73,10 @@ class EvalOptions:
     rollouts: tuple[str, ...] = ()
     programs: tuple[Path, ...] = ()
     settings: tuple[str, ...] = ()
+    adapters: tuple[str, ...] = ()
+    adapter_models: tuple[str, ...] = ()
+    allow_trained: bool = False
+    junit: bool = False
 
     @property
     def one_shot(self) -> bool:
@@ -130,7 +138,7 @@ def prepare_eval(planned: Planned, options: EvalOptions) -> EvalJob:
     """
     assert options.split != "all"
     (own, *_) = places_of(planned, (), ())
-    job = resolve_job(planned, options, own, options.split)
+    job = resolve_job(planned, options, own, options.split or "validation")
     check_caps(job.plan, job.bound)
     return job
 
@@ -154,7 +162,7 @@ def resolve_job(planned: Planned, options: EvalOptions, place: Place, split: Sid
         plan = _with_optimizer(plan, program)
     arms = arms_of(
         program, own_paths(planned), options.skills, options.without, options.against, planned.root,
-        names=options.arms, reader=there,
+        names=[ALIASES.get(name, name) for name in options.arms], reader=there,
     )  # fmt: skip
     dataset = load_data(plan, root)
     examples = examples_of(dataset, split)

@@ -62,11 +62,14 @@ def rows_of(job: EvalJob, table: Mapping[str, Columns], client: Client) -> tuple
     for model in job.models:
         has_latency = not client.roles[model.role].backend.embedded
         for arm in job.arms.each:
-            found += list(_rows(job, model, arm, table[model.role][arm.name], has_latency=has_latency))
+            found += list(rows_of_arm(job, model, arm, table[model.role][arm.name], has_latency=has_latency))
     return tuple(found)
 
 
-def _rows(job: EvalJob, model: ModelPlan, arm: SkillArm, column: ComparisonArm, *, has_latency: bool) -> Iterator[Row]:
+def rows_of_arm(
+    job: EvalJob, model: ModelPlan, arm: SkillArm, column: ComparisonArm, *, has_latency: bool
+) -> Iterator[Row]:
+    """Yield the rollouts of one skill with one model by example and sample."""
     for example in job.examples:
         for sample in range(job.plan.optimize.samples):
             yield _row(job, model, arm, column, example, sample, has_latency=has_latency)

@@ -67,7 +67,7 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
             arm.name: ComparisonArm(rollouts, arm.skill, arm.name + job.apart) for arm in job.arms.each
         }
     columns = [each for row in table.values() for each in row.values()]
-    stopped = asyncio.run(_measure(job, columns, session))
+    stopped = asyncio.run(measure_columns(job, columns, session))
     not_tried = failures_of(columns, job.examples, range(job.plan.optimize.samples))[1]
     whole = not not_tried or job.split != "test"
     compared = job.split != "train" and job.place != "rollout"
@@ -81,8 +81,8 @@ def evaluate(job: EvalJob, observer: Observer, client: Client, stop: Stop | None
     )
 
 
-async def _measure(job: EvalJob, arms: Sequence[ComparisonArm], session: Session) -> str | None:
-    """Measure side by side; return why it ended early."""
+async def measure_columns(job: EvalJob, arms: Sequence[ComparisonArm], session: Session) -> str | None:
+    """Measure arms side by side, failed examples up to twice more; return why it ended early."""
     samples, goal = job.plan.optimize.samples, job.plan.goal.name
     work = with_retries(
         session,

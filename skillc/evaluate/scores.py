@@ -186,7 +186,7 @@ def pair_of(job: EvalJob, columns: Columns, reference: SkillArm, arm: SkillArm) 
     goal, samples = job.plan.goal.name, job.plan.optimize.samples
     one, other = columns[reference.name], columns[arm.name]
     scores = paired_scores(one, other, job.examples, goal, samples=samples)
-    return ScorePairs(arm, tuple(scores), arm.digest == reference.digest, _duel(job, one, other, job.examples))
+    return ScorePairs(arm, tuple(scores), arm.digest == reference.digest, duel_of(job, one, other, job.examples))
 
 
 def gain_of(job: EvalJob, pair: ScorePairs, look: int) -> Gain:
@@ -217,7 +217,8 @@ def _moved(job: EvalJob, one: ComparisonArm, other: ComparisonArm, examples: Seq
     return [after - before for before, after in totals if before is not None and after is not None]
 
 
-def _duel(job: EvalJob, one: ComparisonArm, other: ComparisonArm, examples: Sequence[Example]) -> Duel:
+def duel_of(job: EvalJob, one: ComparisonArm, other: ComparisonArm, examples: Sequence[Example]) -> Duel:
+    """Count the examples on which the second arm scores higher, lower and the same, of those measured under both."""
     moved = _moved(job, one, other, examples)
     wins, losses = sum(each > 0 for each in moved), sum(each < 0 for each in moved)
     return Duel(wins, losses, len(moved) - wins - losses)
@@ -315,7 +316,7 @@ def parts_of(job: EvalJob, columns: Columns, *, has_latency: bool) -> tuple[Part
                 continue
             moved = _moved(job, columns[reference.name], columns[arm.name], examples)
             unit = len(moved) * job.plan.optimize.samples * MICRO
-            duel = _duel(job, columns[reference.name], columns[arm.name], examples)
+            duel = duel_of(job, columns[reference.name], columns[arm.name], examples)
             gains[arm.name] = (Fraction(sum(moved), unit) if moved else None, duel)
         scores = tuple(
             score_of(job, arm, columns[arm.name], examples, has_latency=has_latency) for arm in job.arms.each

@@ -94,7 +94,7 @@ def prepare_run(planned: Planned, options: EvalOptions) -> EvalRun:
 def _splits(place: Place, options: EvalOptions, notes: list[str]) -> Sequence[Side]:
     """Return the splits to score in a place; with `all` those that it has, and notes about the others."""
     if options.split != "all":
-        return [options.split]
+        return [options.split or "validation"]
     from skillc.data.dataset import load_data
 
     plan, where = place.planned.plan, f" of `{place.planned.path}`" if place.kind == "data" else ""

@@ -26,6 +26,8 @@ NONE, INITIAL, ONE_SHOT, COMPILED = "none", "initial", "one_shot", "compiled"
 ARMS = (NONE, INITIAL, ONE_SHOT, COMPILED)
 """The program's skills, in the order of a table; the one-shot skill only if it is asked for."""
 DEFAULT_ARMS = (NONE, INITIAL, COMPILED)
+ALIASES = {"base": NONE, "skill": COMPILED}
+"""Other names of arms: beside an adapter, which is no skill either, `none` would name two arms."""
 _LABELS = {NONE: "no skill", INITIAL: "initial skill", ONE_SHOT: "one-shot skill", COMPILED: "compiled skill"}
 # Digest of no skill in the lock.
 _NO_SKILL = hashlib.sha256(b"").hexdigest()

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from skillc.dataclass import dataclass
@@ -160,12 +160,21 @@ def classify_server(address: Address, names: Iterable[str]) -> Literal["silent",
 
 def served_names(address: Address) -> tuple[int | None, tuple[str, ...]]:
     """Return the status of `/v1/models`, None without an answer, and the names of its models."""
+    status, cards = served_models(address)
+    return status, tuple(cards)
+
+
+def served_models(address: Address) -> tuple[int | None, dict[str, dict[str, Any]]]:
+    """Return the status of `/v1/models`, None without an answer, and what it reports of each model, by name.
+
+    vLLM reports the weights (`root`) and, of an adapter, the base model's name (`parent`).
+    """
     status, body = _get(address, "/models")
     try:
-        names = tuple(str(model["id"]) for model in json.loads(body)["data"]) if status == 200 else ()
+        cards = {str(model["id"]): dict(model) for model in json.loads(body)["data"]} if status == 200 else {}
     except (ValueError, KeyError, TypeError):
-        names = ()
-    return status, names
+        cards = {}
+    return status, cards
 
 
 def prefix_cache(address: Address) -> PrefixCache | None:
