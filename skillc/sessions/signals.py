@@ -31,8 +31,8 @@ CERTAINTY: Mapping[tuple[str, Outcome], float] = MappingProxyType(
         ("ending", "failed"): 0.75,
     }
 )
-"""The certainty of a signal and an outcome until a person's labels measure it: (right + 1) / (all + 2), Laplace's estimate,
-over the held-out half of 90 made sessions. Few have each signal: the figures are guesses to begin with."""
+"""The certainty of a signal and an outcome until a person's labels measure it: (right + 1) / (all + 2), Laplace's
+estimate, over the held-out half of 90 made sessions. Few of them have each signal, so the figures are rough."""
 
 
 @dataclass(frozen=True, slots=True)
