@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +73,15 @@ def take_in(
         places += found
     if not places:
         raise SkillcError("no sessions are named", hint="name files or folders, or use `--from claude-code`")
-    with SessionStore(store, create=True) as opened, _progress() as show:
-        imported = import_sessions(places, opened, format=form, workers=workers, report=show)
+    with SessionStore(store, create=True) as opened:
+        with _progress("reading") as show:
+            imported = import_sessions(
+                places,
+                opened,
+                format=form,
+                workers=workers,
+                report=lambda found: show(f"{found.sessions:,} sessions of {counted(found.files, 'file')}"),
+            )
         if as_json:
             print_json(_imported_json(imported, opened))
         else:
@@ -225,15 +233,22 @@ def label(skills: tuple[str, ...], person: str | None, store: Path, as_json: boo
 def report(store: Path, as_json: bool) -> None:
     """Count the sessions of the store, usable and set apart by reason, and the values that were removed, by kind.
 
+    Usable sessions with nearly the same request are counted as one group, which needs `pip install "skillc[sessions]"`.
+
     Exit status: 0 done, 2 an error.
     """
+    from skillc.sessions.examples import cluster_store
     from skillc.sessions.store import SessionStore
 
     with SessionStore(store) as opened:
+        with _progress("comparing requests") as show:
+            sizes = cluster_store(opened, lambda done: show(counted(done, "session"))).sizes
         if as_json:
-            print_json(_store_json(opened))
+            largest = max(sizes.values(), default=0)
+            print_json({**_store_json(opened), "groups": len(sizes), "largest_group": largest})
         else:
             _print(_store_table(opened))
+            _print(_groups_text(sizes))
 
 
 @sessions.command(short_help="list sessions with planted instructions", epilog="Example: skillc sessions suspects")
@@ -308,17 +323,21 @@ def _print(what: RenderableType) -> None:
 
 
 class _progress:  # noqa: N801 - used as a function
-    """Show on a terminal how many sessions are read."""
+    """Show on a terminal how far something is."""
 
-    def __enter__(self) -> Any:
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+
+    def __enter__(self) -> Callable[[str], None]:
         from rich.console import Console
 
-        self._status = Console(stderr=True).status("reading sessions") if Console(stderr=True).is_terminal else None
+        console = Console(stderr=True)
+        self._status = console.status(self._doing) if console.is_terminal else None
         if self._status is None:
-            return lambda found: None
+            return lambda done: None
         self._status.__enter__()
         status = self._status
-        return lambda found: status.update(f"{found.sessions:,} sessions of {counted(found.files, 'file')}")
+        return lambda done: status.update(f"{self._doing}: {done}")
 
     def __exit__(self, *_: object) -> None:
         if self._status is not None:
@@ -368,6 +387,14 @@ def _store_table(store: SessionStore) -> RenderableType:
     values = ", ".join(f"{number:,} {kind}" for kind, number in removed.most_common())
     said = f"removed before storing: {values}" if removed else "no secrets or personal data were found"
     return Group(table, Text(f"{said}\nnames of people are not looked for"))
+
+
+def _groups_text(sizes: Counter[str]) -> RenderableType:
+    from rich.text import Text
+
+    several = [number for number in sizes.values() if number > 1]
+    text = f"usable sessions by request: {counted(len(sizes), 'group')}"
+    return Text(f"{text}, {len(several):,} of several sessions, the largest of {max(several):,}" if several else text)
 
 
 def _list_table(rows: Sequence[Row], total: int) -> RenderableType:

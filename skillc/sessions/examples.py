@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from skillc.dataclass import dataclass
-from skillc.sessions.labels import Label, Outcome, consensus, labels_of
+from skillc.sessions.labels import CONSENSUS, Label, Outcome, consensus, labels_of
 from skillc.sessions.likeness import Clusters, cluster
 from skillc.sessions.session import Event, Session
 from skillc.sessions.store import Row, SessionStore
@@ -96,7 +96,7 @@ def examples_of(
     outcomes = outcomes_of(store, skill)
     left = Counter[str]()
     picked: list[tuple[str, str, str, str, str | None, str | None]] = []
-    for number, row in enumerate(store.rows(reason=None, project=project)):
+    for number, row in enumerate(store.rows(reason=None, project=project), 1):
         report(number)
         label = outcomes.get(row.key)
         if label is None:
@@ -141,7 +141,10 @@ def outcomes_of(store: SessionStore, skill: str | None) -> Mapping[str, Label]:
     """Return the consensus of the labels of each labelled session, by key."""
     found: dict[str, Label] = {}
     for (key, _), labels in groupby(labels_of(store, skill=skill), lambda each: (each.session, each.skill)):
-        label = consensus(labels)
+        given = [each for each in labels if each.kind != CONSENSUS]
+        if not given:
+            continue
+        label = consensus(given)
         if key not in found or label.certainty > found[key].certainty:
             found[key] = label
     return found
@@ -152,7 +155,7 @@ def cluster_store(store: SessionStore, report: Callable[[int], None] = lambda do
 
     def requests() -> Iterator[tuple[str, str]]:
         rows: Iterator[Row] = store.rows(reason=None)
-        for number, row in enumerate(rows):
+        for number, row in enumerate(rows, 1):
             report(number)
             yield row.key, request_of(store.session(row.id))
 

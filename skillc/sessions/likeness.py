@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import numpy as np
 
@@ -28,7 +29,7 @@ THRESHOLD = 0.6
 _HASHES = 128
 _BANDS, _ROWS = 32, 4
 _SHINGLE = 3
-_MOST_WORDS = 500
+_MOST_WORDS, _MOST_CHARACTERS = 500, 5_000
 # Shingles that more than this share of the requests have are a template's.
 _TEMPLATE, _MANY = 0.2, 16
 # A session this like one that is compared already finds no others, and a cluster needs no more members to be found.
@@ -39,17 +40,21 @@ _MONTHS = (
     r"nov(?:ember)?|dec(?:ember)?)"
 )
 _ENDINGS = "py|ts|js|tsx|jsx|rs|go|java|c|h|cpp|md|txt|json|jsonl|yaml|yml|toml|csv|sql|sh|html|css|log|pdf|png"
-# What changes when a request is pasted again, the longest form first.
-_VARIABLE: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\[[a-z ]+ \d+\]"), "xremovedx"),
-    (re.compile(r"\bhttps?://\S+"), " xaddressx "),
-    (re.compile(r"(?:(?<=[\s\"'`(])|^)(?:[a-z]:\\|~?/|\.{1,2}/)[^\s\"'`),;]+"), " xpathx "),
-    (re.compile(r"\b[\w.-]+(?:/[\w.-]+)+"), " xpathx "),
-    (re.compile(rf"\b[\w-]+\.(?:{_ENDINGS})\b"), " xpathx "),
-    (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), " xnumberx "),
-    (re.compile(rf"\b{_MONTHS}\b(?=\.? *\d)|(?<=\d ){_MONTHS}\b"), " xnumberx "),
-    (re.compile(r"[$€£#]?\d(?:[\d.,:/-]*\d)?(?:st|nd|rd|th)?"), " xnumberx "),
+# What changes when a request is pasted again, the longest form first, each with a character that it cannot be without.
+_VARIABLE: tuple[tuple[str, re.Pattern[str], str], ...] = (
+    ("[", re.compile(r"\[[a-z ]+ \d+\]"), "xremovedx"),
+    (":", re.compile(r"\bhttps?://\S+"), " xaddressx "),
+    ("\\", re.compile(r"(?:(?<=[\s\"'`(])|^)[a-z]:\\[^\s\"'`),;]+"), " xpathx "),
+    ("/", re.compile(r"(?:(?<=[\s\"'`(])|^)(?:~?/|\.{1,2}/)[^\s\"'`),;]+"), " xpathx "),
+    ("/", re.compile(r"\b[\w.-]+(?:/[\w.-]+)+"), " xpathx "),
+    (".", re.compile(rf"\b[\w-]+\.(?:{_ENDINGS})\b"), " xpathx "),
+    ("", re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{7,64}\b"), " xnumberx "),
+    ("", re.compile(rf"\b{_MONTHS}\b(?=\.? *\d)|(?<=\d ){_MONTHS}\b"), " xnumberx "),
+    ("", re.compile(r"[$€£#]?\d(?:[\d.,:/-]*\d)?(?:st|nd|rd|th)?"), " xnumberx "),
 )
+_DIGIT = re.compile(r"\d")
+# An odd number with many bits, from SplitMix64.
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
 _WORD = re.compile(r"\w+")
 
 
@@ -97,7 +102,7 @@ def cluster(requests: Iterable[tuple[str, str]]) -> Clusters:
     for key, whole in parts.items():
         own = np.setdiff1d(whole, shared, assume_unique=True)
         signature = empty.copy()
-        signature.update_batch([part.tobytes() for part in (own if own.size else whole)])
+        signature.update_batch((own if own.size else whole).astype(np.uint32).tolist())
         near = 0.0
         for other in lsh.query(signature):
             likeness = signature.jaccard(signatures[other])
@@ -121,9 +126,10 @@ def _shared(parts: Mapping[str, NDArray[np.uint64]]) -> NDArray[np.uint64]:
 
 def normal_words(request: str) -> list[str]:
     """Return the words of a request in lower case, with one word in place of each number, date, path and address."""
-    text = request.casefold()
-    for pattern, word in _VARIABLE:
-        text = pattern.sub(word, text)
+    text = request[:_MOST_CHARACTERS].casefold()
+    for needs, pattern, word in _VARIABLE:
+        if needs in text if needs else _DIGIT.search(text):
+            text = pattern.sub(word, text)
     words = _WORD.findall(text)[:_MOST_WORDS]
     # `12 May 2026` and `2026-05-12` are one value each.
     return [word for i, word in enumerate(words) if not (word == "xnumberx" and i and words[i - 1] == word)]
@@ -131,9 +137,13 @@ def normal_words(request: str) -> list[str]:
 
 def shingles(words: list[str]) -> NDArray[np.uint64]:
     """Return the digests of the distinct sequences of three words, sorted; of a shorter text, of its words together."""
-    starts = range(max(1, len(words) - _SHINGLE + 1))
-    texts = {" ".join(words[i : i + _SHINGLE]) for i in starts}
-    return np.unique(np.frombuffer(b"".join(_digest(text, 8) for text in texts), np.uint64))
+    each = np.array([crc32(word.encode("utf-8", "replace")) for word in words], np.uint64)
+    size = min(_SHINGLE, len(each))
+    found = np.zeros(len(each) - size + 1, np.uint64)
+    for i in range(size):
+        found = (found ^ each[i : i + len(found)]) * _MIX
+        found ^= found >> np.uint64(29)
+    return np.unique(found)
 
 
 def _digest(text: str, size: int) -> bytes:
@@ -147,7 +157,8 @@ def _index() -> tuple[MinHash, MinHashLSH]:
         raise SkillcError(
             "comparing requests of sessions needs datasketch", hint='pip install "skillc[sessions]"'
         ) from problem
-    return MinHash(num_perm=_HASHES, seed=1), MinHashLSH(num_perm=_HASHES, params=(_BANDS, _ROWS))
+    # What it is given are digests already.
+    return MinHash(num_perm=_HASHES, seed=1, hashfunc=int), MinHashLSH(num_perm=_HASHES, params=(_BANDS, _ROWS))
 
 
 class _Sets:
