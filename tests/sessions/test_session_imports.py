@@ -223,7 +223,14 @@ def test_import_list_show_and_report(tmp_path, monkeypatch):
     assert "[error] SyntaxError: line 3" in shown
     assert "\x1b" not in shown
     counts = json.loads(run("report", "--json").output)
-    assert counts == {"format_version": 1, "usable": 1, "apart": {}, "removed": {"github token": 1}}
+    assert counts == {
+        "format_version": 1,
+        "usable": 1,
+        "apart": {},
+        "removed": {"github token": 1},
+        "groups": 1,
+        "largest_group": 1,
+    }
 
 
 @pytest.mark.parametrize(
