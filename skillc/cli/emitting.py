@@ -94,7 +94,11 @@ def emit(
         done = emit_skill(skill, form, output, tested=tested, force=force, dry_run=dry_run)
     if options.as_json or options.json_lines:
         written = emit_json(done, dry_run=dry_run) if done is not None else {"form": form, "files": []}
-        print_json({**written, **({"tested": shown} if test else {})}, indent=None if options.json_lines else 2)
+        found = {**written, **({"tested": shown} if test else {})}
+        if options.json_lines:
+            print_json({"event": "result", **found}, indent=None)
+        else:
+            print_json(found)
     else:
         lines += [emit_text(done, dry_run=dry_run)] if done is not None else []
         if output is not None and done is None:

@@ -28,6 +28,8 @@ _CLAUDE_KEYS = (
     *("agent", "allowed-tools", "argument-hint", "arguments", "context", "disable-model-invocation"),
     *("disallowed-tools", "effort", "hooks", "model", "paths", "shell", "user-invocable", "when_to_use"),
 )
+# The line that closes a frontmatter.
+_FENCE = re.compile(r"(?<=\n)---[ \t]*\r?\n")
 # What Claude Code replaces in a body, https://code.claude.com/docs/en/skills#available-string-substitutions
 _SUBSTITUTED = re.compile(r"\$ARGUMENTS(?:\[\d+\])?|\$\d+|\$\{CLAUDE_[A-Z_]+\}|(?:^|(?<=\s))!`[^`\n]+`")
 # What Gemini CLI imports into a context file, https://geminicli.com/docs/reference/memport
@@ -172,9 +174,9 @@ def _hermes(skill: CompiledSkill) -> dict[str, bytes]:
         tags = "".join(f"      - {to_yaml(word)}\n" for word in dict.fromkeys([*skill.name.split("-"), skill.name]))
         # A list in brackets would be refused by the reference validator.
         block = f"metadata:\n  hermes:\n    tags:\n{tags}---\n"
-        head, fence, rest = skill.text.removeprefix("---\n").partition("\n---\n")
-        if fence:
-            files[SKILL_FILE] = f"---\n{head}\n{block}{rest}".encode()
+        fence = _FENCE.search(skill.text, 3)
+        if fence is not None:
+            files[SKILL_FILE] = f"{skill.text[: fence.start()]}{block}{skill.text[fence.end() :]}".encode()
     return _below(skill.name, files)
 
 

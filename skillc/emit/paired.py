@@ -214,8 +214,11 @@ def _document(plan: Plan, skill: CompiledSkill, form: Form, shown: Presentation)
 
 
 def _reads(plan: Plan, skill: Document) -> tuple[str, ...]:
-    """Return what the target reads of a skill: the text and, where it opens the skill, what it is offered by."""
-    own = (skill.frontmatter,) if is_agent(plan.task.rollout.kind) else ()
+    """Return what the target reads of a skill: the text and, where it opens the skill, what it is offered by.
+
+    An agent that is run finds all files of the folder.
+    """
+    own = (skill.frontmatter, *map(str, skill.files)) if is_agent(plan.task.rollout.kind) else ()
     offered = (skill.name, skill.about) if plan.skill.load == "on_demand" else ()
     return (plan.skill.load, tidy(for_target(skill, linked=not plan.task.rollout.one_turn)), *offered, *own)
 
@@ -333,7 +336,7 @@ def tested_lines(found: FormTested) -> list[str]:
     else:
         lines.append(f"refused   a loss of more than {_loss(job)} is not ruled out: {evidence}")
     lost = test.difference is not None and test.difference < -test.margin
-    if found.result != "kept" and found.needed is not None and not lost:
+    if found.result != "kept" and found.needed is not None and found.needed > test.n and not lost:
         share = f"{float(test.differing) * 100:.1f} %"
         lines.append(f"needed    {found.needed:,} examples, for equal forms that differ on {share} of them")
     if job.split == "validation":

@@ -139,14 +139,14 @@ def _actions(
 
     Raises:
         ChangedThereError: a file there was changed, or was not written by skillc.
-        SkillcError: the path of a file is behind a link, or is a folder.
+        SkillcError: the path of a file is behind a link, is a folder, or belongs to another form or skill.
     """
     every: dict[str, set[str]] = {}
     for entry in entries.values():
         for part in ("files", "writing"):
             for path, digest in entry.get(part, {}).items():
                 every.setdefault(path, set()).add(digest)
-    others = {path for other, entry in entries.items() if other != key for path in entry.get("files", {})}
+    others = {path: other for other, entry in entries.items() if other != key for path in entry.get("files", {})}
     own = set(entries.get(key, {}).get("files", {})) | set(entries.get(key, {}).get("writing", {}))
     actions, changed, strange = list[EmittedFile](), list[str](), False
     for path in sorted({*files, *own}):
@@ -160,6 +160,12 @@ def _actions(
             actions.append(EmittedFile(path, "write"))
         elif present == wanted:
             actions.append(EmittedFile(path, "unchanged"))
+        elif path in others and not force:
+            other, _, skill = others[path].partition(":")
+            raise SkillcError(
+                f"`{output / path}` belongs to the form `{other}` of the skill `{skill}`",
+                hint="name another folder, or overwrite it with `--force`",
+            )
         elif _digest(present) in every.get(path, ()):
             actions.append(EmittedFile(path, "update"))
         else:

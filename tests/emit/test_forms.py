@@ -81,6 +81,17 @@ def test_hermes_gets_tags_unless_the_skill_has_metadata(tmp_path):
     assert list(form.notes(own)) == ["the skill's own `metadata` is kept, so no tags for Hermes are added"]
 
 
+def test_line_ends_of_windows_and_a_mark_at_the_beginning_are_kept(tmp_path):
+    folder = skill_folder(tmp_path)
+    text = "\ufeff" + (folder / "SKILL.md").read_text().replace("\n", "\r\n")
+    (folder / "SKILL.md").write_bytes(text.encode())
+    skill = CompiledSkill.of(read_folder(folder))
+    assert skill.about == ABOUT
+    assert FORMS["codex"].files(skill)[".agents/skills/route-tickets/SKILL.md"] == text.encode()
+    made = FORMS["hermes"].files(skill)["route-tickets/SKILL.md"].decode()
+    assert "      - tickets\n" in made and made.endswith(BODY.replace("\n", "\r\n"))
+
+
 def test_what_hosts_replace_in_the_body_is_reported(tmp_path):
     body = "# T\n\nUse $ARGUMENTS, pay $5, and !`git status`; import @docs/a.md, not me@example.com.\n"
     skill = compiled(tmp_path, body=body)

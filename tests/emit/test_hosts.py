@@ -34,6 +34,8 @@ def needs(program):
 def test_claude_code_validates_the_plugin(tmp_path):
     out, home = emitted(tmp_path, "claude-plugin")
     assert "Validation passed" in ran("claude", "plugin", "validate", str(out), home=home)
+    shown = ran("claude", "--plugin-dir", str(out), "plugin", "details", "route-tickets", home=home)
+    assert "Skills (1)" in shown and "route-tickets" in shown
 
 
 @needs("claude")

@@ -48,7 +48,7 @@ def test_a_form_that_is_worse_by_the_margin_passes_in_at_most_one_of_twenty(exam
 
 def test_a_form_that_is_worse_by_ten_points_is_refused():
     for examples in (60, 400, 1_000):
-        assert share_shown(200, examples, 0.15, 0.1) == 0
+        assert share_shown(100, examples, 0.15, 0.1) == 0
 
 
 def test_few_examples_without_a_difference_show_nothing():
@@ -75,7 +75,7 @@ def test_pairs_of_one_group_are_one_piece_of_evidence():
 
 def test_correlated_groups_do_not_pass_more_often():
     draw, passed = np.random.default_rng(3), 0
-    for _ in range(300):
+    for _ in range(150):
         lost = draw.random(60) < 0.05
         passed += (
             result_of(
@@ -83,7 +83,7 @@ def test_correlated_groups_do_not_pass_more_often():
             ).word
             == "not worse"
         )
-    assert passed / 300 <= 0.05
+    assert passed / 150 <= 0.05
 
 
 def test_scores_between_right_and_wrong_count_by_their_size():

@@ -112,6 +112,7 @@ def test_an_equal_form_is_kept_and_recorded(made):
     assert "kept, +0.0 points on 101 pairs" in again.output
 
 
+@pytest.mark.thorough
 def test_the_same_test_gives_the_same_bytes(made):
     made()
     emit("--form", "codex")
@@ -149,6 +150,7 @@ def test_too_few_examples_are_refused_with_the_number_that_it_takes(made):
     assert not Path("out").exists()
 
 
+@pytest.mark.thorough
 def test_what_hermes_cuts_off_a_description_is_cut_off_in_the_test(made):
     made(needs="as finance asked")
     status, shown = emit("--form", "hermes")
@@ -194,3 +196,31 @@ def test_errors_name_the_fix(made, tmp_path):
     with pytest.raises(SkillcError, match="names no program") as found:
         CliRunner().invoke(skillc, ["emit", str(lone), "--form", "codex", "--test"], catch_exceptions=False)
     assert "emit PROGRAM.skill --test" in found.value.hint
+
+
+AGENT = """
+# An agent that opens its installed skill by itself, and may be misled by the tags that a form adds.
+question=$(cat)
+skill=$(find "$HOME/.agents/skills" -name SKILL.md)
+cat "$skill" >> "$1/seen.txt"
+right=shipping wrong=billing
+case $question in *[02468]" is here"*) right=billing wrong=shipping ;; esac
+if [ -e "$1/misled" ] && grep -q hermes "$skill"; then echo $wrong; else echo $right; fi
+"""
+
+
+@pytest.mark.quick_cases(1)
+@pytest.mark.parametrize("misled", [True, False])
+def test_an_agent_reads_the_files_of_the_form(made, misled):
+    made(examples=76)
+    text = Path("p.skill").read_text()
+    command = 'command("sh {here}/agent.sh {here}") { time = 30 s; sandbox = unsafe }'
+    text = text.replace('"billing" | "shipping"\n}', f'"billing" | "shipping"\n  rollout = {command}\n}}', 1)
+    Path("p.skill").write_text(re.sub(r"model target.*", 'model target = "rulebook/v1"', text))
+    Path("agent.sh").write_text(AGENT)
+    if misled:
+        Path("misled").touch()
+    status, shown = emit("--form", "hermes", "--margin", "10")
+    seen = Path("seen.txt").read_text()
+    assert seen.count("description:") == 2 * seen.count("tags:") == 126
+    assert (status, "refused" in shown) == ((1, True) if misled else (0, False)), shown

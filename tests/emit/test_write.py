@@ -84,6 +84,20 @@ def test_two_forms_and_two_skills_share_a_folder(tmp_path):
     assert {"AGENTS.md", ".agents/skills/other-skill/SKILL.md"} <= set(tree(out))
 
 
+def test_a_file_of_another_form_or_skill_is_not_overwritten(tmp_path):
+    out = tmp_path / "out"
+    one, other = skill_folder(tmp_path), skill_folder(tmp_path, name="other-skill")
+    emit_skill(one, "gemini", out)
+    before = tree(out)
+    with pytest.raises(SkillcError, match="belongs to the form `gemini` of the skill `route-tickets`"):
+        emit_skill(one, "gemini-context", out)
+    with pytest.raises(SkillcError, match=r"`.*gemini-extension.json` belongs to"):
+        emit_skill(other, "gemini", out)
+    assert tree(out) == before
+    emit_skill(one, "gemini-context", out, force=True)
+    assert "GEMINI.md" in tree(out)
+
+
 def test_a_dry_run_writes_nothing(tmp_path):
     done = emit_skill(skill_folder(tmp_path), "mcp", tmp_path / "out", dry_run=True)
     assert set(actions(done).values()) == {"write"}
