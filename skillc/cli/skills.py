@@ -14,21 +14,32 @@ _AGENTS = ("claude-code", "codex", "opencode", "gemini", "hermes")
 
 
 @click.command(epilog="Example: skillc install tickets.skill --to claude-code --to codex --project .")
-@click.argument("skill", type=ProgramPath())
-@click.option("--to", "agents", multiple=True, required=True, type=click.Choice(_AGENTS), help="The agent. Repeatable.")
+@click.argument("skill", required=False, type=ProgramPath())
+@click.option("--to", "agents", multiple=True, type=click.Choice(_AGENTS), help="The agent. Repeatable.")
 @click.option("--project", type=click.Path(path_type=Path), help="Into this project (default: the current folder).")
 @click.option("--user", is_flag=True, help="Into your user folder of the agent, for all projects.")
 @click.option("--force", is_flag=True, help="Overwrite an installed skill that was changed.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be written.")
+@click.option("--no-manifest", is_flag=True, help="Leave `skills.toml` alone; updates are not staged then.")
 @json_option
 def install(
-    skill: Path, agents: tuple[str, ...], project: Path | None, user: bool, force: bool, dry_run: bool, as_json: bool
+    skill: Path | None,
+    agents: tuple[str, ...],
+    project: Path | None,
+    user: bool,
+    force: bool,
+    dry_run: bool,
+    no_manifest: bool,
+    as_json: bool,
 ) -> int:
     """Copy the compiled SKILL (a program, or the folder of a skill) to where an agent reads it.
 
-    The folder is copied completely or not at all, with your files in it such as `references/`. An unchanged earlier
-    install is updated. One that was changed, that another tool wrote, or that came from another skill of that name is
-    not overwritten, and the difference is shown.
+    The folder is copied completely or not at all, with your files in it such as `references/`. One that was changed,
+    that another tool wrote, or that came from another skill of that name is not overwritten, and the difference is
+    shown. SKILL is added to the manifest `skills.toml` with its version. From then on a new compile is staged:
+    `skillc update` shows it, `skillc adopt` installs it.
+
+    Without SKILL, all skills of `skills.toml` are brought to their versions there, as in a fresh clone.
 
     Exit status: 0 done, 2 an error.
     """
@@ -38,12 +49,46 @@ def install(
 
     if user and project is not None:
         raise SkillcError("`--user` and `--project` can't be used together", hint="leave one of them out")
-    target = None if user else project or Path()
-    done = install_skill(skill, agents, project=target, environment=os.environ, force=force, dry_run=dry_run)
+    if skill is None:
+        if agents or user or no_manifest:
+            raise SkillcError(
+                "no skill is named", hint="name a program: `skillc install tickets.skill --to claude-code`"
+            )
+        return _install_manifest(project or Path(), force=force, dry_run=dry_run, as_json=as_json)
+    if not agents:
+        raise SkillcError("no agent is named", hint=f"name one: `skillc install {skill} --to claude-code`")
+    if no_manifest:
+        target = None if user else project or Path()
+        done = install_skill(skill, agents, project=target, environment=os.environ, force=force, dry_run=dry_run)
+        if as_json:
+            print_json(install_json(done, dry_run=dry_run))
+        else:
+            click.echo(install_text(done, dry_run=dry_run))
+        return 0
+    from skillc.cli.publishing import login
+    from skillc.publish.installing import add
+    from skillc.publish.report import install_lines, installed_json
+
+    root, scope = project or Path(), "user" if user else "project"
+    added = add(root, skill, agents, scope, by=login(), force=force, dry_run=dry_run)  # type: ignore[arg-type]  # a scope
     if as_json:
-        print_json(install_json(done, dry_run=dry_run))
+        print_json(installed_json(added, dry_run=dry_run))
     else:
-        click.echo(install_text(done, dry_run=dry_run))
+        click.echo("\n".join(install_lines(added, dry_run=dry_run)))
+    return 0
+
+
+def _install_manifest(root: Path, *, force: bool, dry_run: bool, as_json: bool) -> int:
+    """Bring all skills of a manifest to their versions."""
+    from skillc.publish.installing import install_all
+    from skillc.publish.report import install_lines, installed_json
+
+    done = install_all(root, force=force, dry_run=dry_run)
+    if as_json:
+        skills = [installed_json(each, dry_run=dry_run) for each in done]
+        print_json({"format_version": 1, "dry_run": dry_run, "skills": skills})
+    else:
+        click.echo("\n".join(line for each in done for line in install_lines(each, dry_run=dry_run)))
     return 0
 
 

@@ -14,7 +14,7 @@ from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.plan.lock import read_lock
 from skillc.publish.changes import text_diff
-from skillc.publish.destinations import destinations, edited, folders, known_versions
+from skillc.publish.destinations import destinations, edited, folders, keep_copies, known_versions
 from skillc.publish.kept import adopted, append_log, digest_of, now, project_lock
 from skillc.publish.manifest import MANIFEST, Entry, Scope, read_manifest, source_of, write_entry
 from skillc.publish.staging import EditedThereError, stage
@@ -126,6 +126,8 @@ def _bring(
         if changed and not force:
             diff = "".join(text_diff(files, each.files or {}, f"{each.folder}/") for each in changed)
             raise EditedThereError(entry.name, changed, diff)
+        if changed and not dry_run:
+            keep_copies(root, entry.name, changed)
         places = [(agent, place) for _, agent, place in folders(root, entry, environment)]
         targets = install_files(
             entry.origin(root),
@@ -163,7 +165,8 @@ def _add(
             hint="rename one of the two skills, or use `--no-manifest`",
         )
     entry = before or Entry(name, source)
-    new = Entry(name, source, project=tuple(agents)) if scope == "project" else Entry(name, source, user=tuple(agents))
+    once = tuple(dict.fromkeys(agents))
+    new = Entry(name, source, project=once) if scope == "project" else Entry(name, source, user=once)
     entry = replace(entry, project=_union(entry.project, new.project), user=_union(entry.user, new.user))
     staged = None
     if before is not None and before.version is not None:
@@ -173,6 +176,9 @@ def _add(
     known = known_versions(root, name)
     entry = replace(entry, version=entry.version or digest)
     places = [(agent, place) for _, agent, place in folders(root, new, environment)]
+
+    if force and not dry_run:
+        keep_copies(root, name, edited(destinations(root, replace(new, version=entry.version), environment)))
 
     def commit() -> None:
         if before is None or before.version is None:

@@ -198,7 +198,7 @@ def write_entry(root: Path, entry: Entry) -> None:
             "version": _PREFIX + entry.version if entry.version else None,
             "upstream": _PREFIX + entry.upstream if entry.upstream else None,
         }
-        table.setdefault("adopt", "person")
+        values = {"from": values.pop("from"), "adopt": table.get("adopt", "person"), **values}
         for key, new in values.items():
             if not new:
                 table.pop(key, None)
