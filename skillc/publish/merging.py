@@ -64,9 +64,12 @@ def merge(base: Mapping[str, bytes], ours: Mapping[str, bytes], theirs: Mapping[
 
 def merge_texts(name: str, base: str, ours: str, theirs: str) -> tuple[str, list[Conflict]]:
     """Merge two versions of a markdown text; return it with the conflicts, in whose places the text of theirs is."""
+    if base in (ours, theirs) or ours == theirs:
+        return (theirs if base == ours else ours), []
     old = units(base)
     mine, new = _Side(old, units(ours)), _Side(old, units(theirs))
     merged, conflicts = list[str](), list[Conflict]()
+    blank = False
     for i in range(len(old) + 1):
         added = {each.strip() for each in new.added[i]}
         merged += [*new.added[i], *(each for each in mine.added[i] if each.strip() not in added)]
@@ -81,7 +84,12 @@ def merge_texts(name: str, base: str, ours: str, theirs: str) -> tuple[str, list
         else:
             conflicts.append(Conflict(name, before, *stripped))
             taken = other
-        merged += [taken] if taken is not None else []
+        if taken is None:
+            # The blank line above a removed unit is that of the next one.
+            blank = blank or old[i].startswith("\n")
+            continue
+        merged.append(f"\n{taken}" if blank and not taken.startswith("\n") else taken)
+        blank = False
     text = "".join(each if each.endswith("\n") else f"{each}\n" for each in merged)
     return text.lstrip("\n"), conflicts
 

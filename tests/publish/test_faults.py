@@ -21,11 +21,9 @@ from tests.publish.shops import NAME, RULES, compile_as, held, skill_md
 NEW = 'If the ticket mentions "refund", answer billing.'
 PLACES = (".claude/skills", ".agents/skills")
 WRITERS = (install_module, skill_files, kept, manifest, transaction, waiting)
+# Writes, renames and flushes of an adoption at two destinations.
+STEPS = 30
 OLD_TEXT, NEW_TEXT = skill_md(*RULES), skill_md(*RULES, NEW)
-
-
-class Killed(BaseException):
-    pass
 
 
 @pytest.fixture
@@ -64,51 +62,57 @@ def old_or_new(project):
     return set(texts(project)) <= {OLD_TEXT, NEW_TEXT, None}
 
 
-@pytest.mark.parametrize("steps", range(40))
-def test_a_kill_at_any_step_of_an_adoption_leaves_the_old_or_the_new_version(ready, monkeypatch, steps):
-    home = os.environ["HOME"]
-    fail_after(monkeypatch, steps, Killed)
-    killed = False
-    try:
-        adopt(ready, NAME, by="ada")
-    except Killed:
-        killed = True
-    monkeypatch.undo()
-    monkeypatch.setenv("HOME", home)
-    monkeypatch.chdir(ready)
+def adopt_and_die(project, steps):
+    """Adopt in a child process that ends at a step without any clean-up, as by kill -9; whether it got to the end."""
+    child = os.fork()
+    if child == 0:
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                fail_after(patch, steps, lambda: os._exit(9))
+                adopt(project, NAME, by="ada")
+            os._exit(0)
+        finally:
+            os._exit(1)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, 9)
+    return status == 0
+
+
+@pytest.mark.parametrize("steps", range(STEPS + 1))
+def test_a_kill_at_any_step_of_an_adoption_leaves_the_old_or_the_new_version(ready, steps):
+    done = adopt_and_die(ready, steps)
+    assert done == (steps >= STEPS)
     assert old_or_new(ready)
-    decided = (ready / ".skillc/publish" / f"{NAME}.journal").exists()
     install_all(ready)
-    wanted = (
-        NEW_TEXT if decided or not killed or current(ready, NAME).files()["SKILL.md"].decode() == NEW_TEXT else OLD_TEXT
-    )
+    wanted = current(ready, NAME).files()["SKILL.md"].decode()
     assert texts(ready) == [wanted, wanted]
     if wanted == OLD_TEXT:
-        assert staged(ready, NAME) is not None
+        assert not done and staged(ready, NAME) is not None
         adopt(ready, NAME, by="ada")
     assert texts(ready) == [NEW_TEXT, NEW_TEXT] and staged(ready, NAME) is None
     assert [each["event"] for each in read_log(ready, NAME)] == ["installed", "adopted"]
-    assert rollback(ready, NAME, by="ada").before is not None and texts(ready) == [OLD_TEXT, OLD_TEXT]
+    rollback(ready, NAME, by="ada")
+    assert texts(ready) == [OLD_TEXT, OLD_TEXT]
     for place in PLACES:
-        assert sorted(os.listdir(ready / place)) == [f".{NAME}.skillc.json", NAME]
+        # A copy that a killed process left is removed after an hour.
+        left = [each for each in sorted(os.listdir(ready / place)) if not each.endswith(".new")]
+        assert left == [f".{NAME}.skillc.json", NAME]
 
 
-@pytest.mark.parametrize("steps", range(0, 40, 2))
-def test_a_full_disk_changes_nothing_and_the_adoption_can_be_repeated(ready, monkeypatch, steps):
+@pytest.mark.parametrize("steps", range(0, STEPS + 1, 2))
+def test_a_full_disk_changes_nothing_and_the_adoption_can_be_repeated(ready, steps):
     def full():
         return OSError(28, "No space left on device", "x")
 
-    home, before = os.environ["HOME"], [read_manifest(ready).entries, texts(ready)]
-    fail_after(monkeypatch, steps, full)
-    try:
-        adopt(ready, NAME, by="ada")
-        done = True
-    except SkillcError as problem:
-        assert "No space left on device" in str(problem)
-        done = False
-    monkeypatch.undo()
-    monkeypatch.setenv("HOME", home)
-    monkeypatch.chdir(ready)
+    before = [read_manifest(ready).entries, texts(ready)]
+    with pytest.MonkeyPatch.context() as patch:
+        fail_after(patch, steps, full)
+        try:
+            adopt(ready, NAME, by="ada")
+            done = True
+        except SkillcError as problem:
+            assert "No space left on device" in str(problem)
+            done = False
     assert old_or_new(ready)
     if not done:
         install_all(ready)
