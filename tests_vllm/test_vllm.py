@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 
-from conftest import HANGS, HERE, PYTHON, Shop, processes, program, wait
+from conftest import HANGS, HERE, MODEL, PYTHON, Shop, processes, program, wait
+from conftest_cli import PROGRAM, rows
 from local_model.making import prompts
 
 from skillc.frontend import plan_file
@@ -117,6 +118,39 @@ def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
     assert "max_model_len (100000) is greater than the derived max_model_len" in shop.said
     assert "ended at its start with status 1" in " ".join(shop.said.split())
     assert not processes(tmp_path)
+
+
+def test_base_skill_and_a_trained_adapter_are_compared_on_the_same_examples(shop, undisturbed, tmp_path):
+    ask = 'def answer(messages, model, parameters):\n    with open("asked.jsonl", "a") as file:\n'
+    (shop.folder / "asking.py").write_text(
+        f"import json\n{ask}        print(json.dumps(messages), file=file)\n    return ''\n"
+    )
+    asking = 'model target = "python/asking" { backend = python("asking:answer"); price { input = $0; output = $0 } }\n'
+    (shop.folder / "asking.skill").write_text(PROGRAM.replace('model target    = "rulebook/v1"\n', asking))
+    shop.run("eval", "asking.skill", "--arms", "base", "--split", "train", "--json")
+    asked = [json.loads(line) for line in (shop.folder / "asked.jsonl").read_text().splitlines()]
+    kinds = {row["text"]: row["kind"] for row in rows()}
+    task = prompts.Task("text", "kind", "", ("fruit", "animal", "tool"))
+    learned = [
+        {"messages": each, "reply": "".join(prompts.chat_reply(task, kind))}
+        for each in asked
+        for text, kind in kinds.items()
+        if text in each[-1]["content"]
+    ]
+    (tmp_path / "learned.json").write_text(json.dumps(learned))
+    line = [PYTHON, HERE / "train_adapter.py", MODEL, tmp_path / "tuned", tmp_path / "learned.json", "20"]
+    first, last = json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
+    assert last < first / 2
+    found = shop.run("eval", "things.skill", "--adapter", str(tmp_path / "tuned"), "--json")
+    assert [arm["arm"] for arm in found["arms"]] == ["base", "skill", "lora", "skill+lora"]
+    means = {arm["arm"]: arm["mean"] for arm in found["arms"]}
+    assert {arm["n"] for arm in found["arms"]} == {found["examples"]}
+    assert means["skill"] > means["base"] and means["lora"] > means["base"]
+    sent = {arm["arm"]: arm["tokens_sent"] for arm in found["arms"]}
+    assert sent["lora"] == sent["base"] < sent["skill"] == sent["skill+lora"]
+    assert (found["pairs"][0]["arm"], found["pairs"][0]["reference"]) == ("lora", "skill")
+    assert len(found["answer"]) == 2
+    assert found["served"][0]["how"] == "started"
 
 
 def test_a_skill_that_was_made_with_the_model_is_evaluated_with_it_and_another(shop, undisturbed):

@@ -17,7 +17,7 @@ from rich.console import Console
 from skillc.data.dataset import load_data
 from skillc.data.split import input_marks, marks
 from skillc.errors import SkillcError
-from skillc.evaluate.adapters.adapter import CONFIG, TRAINING, Training, check_untrained, served_adapters
+from skillc.evaluate.adapters.adapter import CONFIG, TRAINING, Training, base_notes, check_untrained, served_adapters
 from skillc.evaluate.adapters.answer import answers, break_even
 from skillc.evaluate.adapters.job import ArmsJob, prepare_arms
 from skillc.evaluate.adapters.report import arms_json, arms_preview_lines, arms_table, word_of
@@ -369,3 +369,12 @@ def test_what_is_no_adapter_is_refused_before_a_server_starts(
     plan = plan_file(served / "things.skill", complete=False).plan
     with pytest.raises(SkillcError, match=message):
         served_adapters(plan, texts, served)
+
+
+def test_an_adapter_of_another_base_is_noted(served: Path) -> None:
+    plan = plan_file(served / "things.skill", complete=False).plan
+    for base, count in (("./models/tiny", 0), ("/somewhere/tiny", 0), ("Qwen/Qwen3-4B", 1), (None, 0)):
+        config = {"peft_type": "LORA", "r": 8, "base_model_name_or_path": base}
+        (served / "adapters" / "shop" / CONFIG).write_text(json.dumps(config))
+        changed, adapters = served_adapters(plan, ["shop"], served)
+        assert len(base_notes(changed.models["target"], adapters, served)) == count

@@ -143,6 +143,22 @@ def served_adapters(plan: Plan, texts: Sequence[str], root: Path) -> tuple[Plan,
     return plan.model_copy(update={"models": models}), adapters
 
 
+def base_notes(target: ModelPlan, adapters: Sequence[Adapter], root: Path) -> list[str]:
+    """Return a note for each adapter whose configuration names another base than the one that is served."""
+    notes = []
+    served = str((target.serve or {}).get("model") or target.bare_name)
+    for adapter in adapters:
+        config = _json(adapter.folder / CONFIG) if adapter.folder is not None else None
+        base = (config or {}).get("base_model_name_or_path")
+        if not isinstance(base, str) or not base:
+            continue
+        folder = (root / Path(served).expanduser()).resolve()
+        if base == served or Path(base).name in (folder.name, Path(served).name) or Path(base).resolve() == folder:
+            continue
+        notes.append(f"the adapter `{adapter.name}` was trained on `{base}`, and the target serves `{served}`")
+    return notes
+
+
 def _declared(value: JsonValue) -> dict[str, str]:
     if isinstance(value, dict):
         return {name: str(folder) for name, folder in value.items()}
@@ -313,7 +329,7 @@ def check_served(target: ModelPlan, adapters: Sequence[Adapter], root: Path) -> 
         elif parent != target.bare_name and (base is None or card_root(cards, parent) != base.get("root")):
             raise SkillcError(
                 f"`{adapter.name}` is an adapter of `{parent}`, and the target is `{target.bare_name}`",
-                hint=f"use `{parent}` as the target: `--set` cannot change it, the program's `model target` does",
+                hint=f"compare it with its own base: `--model {PROVIDER}/{parent}`",
             )
     return notes
 

@@ -12,7 +12,7 @@ from skillc.data.dataset import Dataset, load_data
 from skillc.data.split import split_digest
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
-from skillc.evaluate.adapters.adapter import Adapter, check_untrained, named_adapters, served_adapters
+from skillc.evaluate.adapters.adapter import Adapter, base_notes, check_untrained, named_adapters, served_adapters
 from skillc.evaluate.by_field import check_field
 from skillc.evaluate.job import EvalJob, EvalOptions, compile_run
 from skillc.evaluate.measuring import as_target, bound_of, check_caps, chosen_models, examples_of, plan_with
@@ -160,7 +160,13 @@ def prepare_arms(planned: Planned, options: EvalOptions) -> ArmsJob:
         read = [arm.skill for arm in each if arm.model.role == model]
         bound += bound_of(plan, [plan.models[model]], read, count, dataset, root)
     check_caps(plan, bound, fewer="fewer arms")
-    notes = [*skills.notes, *dataset.warnings, *trained, *_notes(examples, pairs, split, number)]
+    notes = [
+        *skills.notes,
+        *dataset.warnings,
+        *base_notes(target, adapters, root),
+        *trained,
+        *_notes(examples, pairs, split, number),
+    ]
     return ArmsJob(
         planned=planned,
         plan=plan,

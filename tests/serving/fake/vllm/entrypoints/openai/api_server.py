@@ -59,11 +59,17 @@ class Server(ThreadingHTTPServer):
     def __init__(self, told, number):
         super().__init__((told.host, told.port), Handler)
         self.names = [*told.served_model_name, *(each.partition("=")[0] for each in told.lora_modules)]
+        self.model, self.adapters = told.model, dict(each.split("=", 1) for each in told.lora_modules)
         self.key = os.environ.get("VLLM_API_KEY")
         self.queries = self.hits = self.asked = 0
         self.seen = set()
         self.lock = threading.Lock()
         self.dies_after = int(os.environ.get("FAKE_DIES_AFTER", 0)) if number == 1 else 0
+
+    def card(self, name):
+        """What vLLM lists of a model: its weights, and an adapter's base."""
+        root, parent = self.adapters.get(name, self.model), self.names[0] if name in self.adapters else None
+        return {"id": name, "object": "model", "root": root, "parent": parent}
 
     def count(self, messages, tokens):
         with self.lock:
@@ -92,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
             lines += [f"vllm:external_prefix_cache_{name}_total{label} 99.0" for name, _ in counters]
             self.reply(200, "\n".join(lines).encode())
         elif self.path == "/v1/models" and self.known():
-            self.json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in server.names]})
+            self.json(200, {"object": "list", "data": [server.card(name) for name in server.names]})
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
