@@ -179,9 +179,10 @@ def break_even_words(found: ArmsEvaluation, result: PairResult) -> str:
     )
     if paid.unit is None:
         return f"{line}; its training took {cost}, and no price or latency is known to compare that with"
+    if paid.calls is None and paid.unit == "dollars":
+        return f"{line}; its training ({cost}) is never paid back: a rollout with it is not cheaper at list price"
     if paid.calls is None:
-        what = "cheaper" if paid.unit == "dollars" else "faster"
-        return f"{line}; its training took {cost}, which never pays: a rollout with it is not {what}"
+        return f"{line}; its training took {cost}, and by the median latency a rollout with it saves no time"
     by = "at list price" if paid.unit == "dollars" else "by the median latency"
     return f"{line}; its training ({cost}) has paid after {counted(paid.calls, 'rollout')}, {by}"
 
