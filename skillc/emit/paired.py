@@ -41,7 +41,7 @@ from skillc.evaluate.measuring import (
     with_retries,
 )
 from skillc.evaluate.reporting import bound_line, ending_json, ending_lines, gain_text, has_percent, mean_text
-from skillc.evaluate.skills import SkillArm, SkillArms, check_test, count_looks, own_paths, unknown_looks
+from skillc.evaluate.skills import SkillArm, SkillArms, check_test, count_looks, own_paths
 from skillc.frontend import Planned
 from skillc.json_values import rounded
 from skillc.language.rollouts import is_agent
@@ -50,7 +50,7 @@ from skillc.models.client import Client
 from skillc.optimize.final import ComparisonArm, measure_side_by_side, paired_scores, unmeasured_examples
 from skillc.optimize.host import Observer
 from skillc.outcomes import MICRO
-from skillc.plan.lock import LookLock, read_lock
+from skillc.plan.lock import LookLock, add_look, read_lock
 from skillc.plan.schema import ModelPlan, Plan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
@@ -92,8 +92,7 @@ class FormJob(MeasuringJob):
         """The level of the test: 0.05, divided by the square of the number of the look at the test split."""
         if self.look is None:
             return LEVEL
-        looks = read_lock(own_paths(self.planned).lock).looks
-        number = len(looks) + unknown_looks(looks, [self.look])
+        _, number = add_look(read_lock(own_paths(self.planned).lock).looks, self.look)
         return LEVEL / number**2
 
 

@@ -1,6 +1,6 @@
 """A compile as an entry of a knowledge base: a folder of markdown that a plain search finds.
 
-`entries/NAME-DIGEST.md` has what was learned and what it was worth, `references/NAME/DIGEST/` a copy of the skill,
+`entries/NAME-DIGEST-RUN.md` has what was learned and what it was worth, `references/NAME/DIGEST/` a copy of the skill,
 `INDEX.md` a line for each entry. Each fact is on one line with the words that belong to it, so that `grep` shows it
 whole. Entries are only added: one that is there stays as it is. The same compile with the same record gives the same
 bytes: nothing in an entry depends on the time of the export, and the date is that of the run's record.

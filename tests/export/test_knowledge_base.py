@@ -2,7 +2,9 @@
 
 import json
 import multiprocessing
+import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -190,6 +192,32 @@ def test_a_full_disk_is_an_error_and_leaves_no_entry_without_its_reference(proje
     with pytest.raises(SkillcError, match="No space left on device"):
         export_entry(project / "tickets.skill", project / "kb")
     assert not list((project / "kb").glob("entries/*"))
+
+
+def _killed_after(program, base, number):
+    done, whole = [0], knowledge_base.write_file
+
+    def some(place, content):
+        if done[0] == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+        done[0] += 1
+        whole(place, content)
+
+    knowledge_base.write_file = some
+    export_entry(program, base)
+
+
+def test_after_a_kill_the_same_command_completes_the_entry(project):
+    context = multiprocessing.get_context("fork")
+    for number in range(2):
+        process = context.Process(target=_killed_after, args=(project / "tickets.skill", project / "kb", number))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+    assert not (project / "kb/INDEX.md").exists()
+    export_entry(project / "tickets.skill", project / "kb")
+    export_entry(project / "tickets.skill", project / "whole")
+    assert tree(project / "kb") == tree(project / "whole")
 
 
 def test_the_verb_prints_the_entry(project, monkeypatch):
