@@ -1,11 +1,13 @@
 """`python -m docs.making.pictures`: draw the pictures of the site from a compile of examples/tickets.
 
+`label.svg` is the view of `skillc sessions label` with sessions of examples/sessions.
 `compile.svg` is what a terminal shows at the end; `gain.svg` is validation by decision, from the history,
 and the held-out test, from the lock. Both are redrawn by hand (`make pictures`) when the example or the output changes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import re
@@ -25,8 +27,15 @@ matplotlib.use("svg")
 matplotlib.rcParams["svg.hashsalt"] = "skillc"
 from matplotlib import pyplot  # noqa: E402  # the backend is chosen before
 
+from skillc.labels.terminal import LabelApp  # noqa: E402
+from skillc.sessions.importing import import_sessions  # noqa: E402
+from skillc.sessions.labels import Label, add_labels  # noqa: E402
+from skillc.sessions.queue import queue_of  # noqa: E402
+from skillc.sessions.store import SessionStore  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "pictures"
+SESSIONS = ROOT / "examples" / "sessions"
 PROGRAM = ROOT / "examples" / "tickets" / "tickets.skill"
 _COLUMNS = 116
 _INCUMBENT, _ACCEPTED, _REJECTED, _TEST = "#3f51b5", "#2e7d32", "#9e9e9e", "#c62828"
@@ -35,8 +44,9 @@ _FONT_FACE = re.compile(r"@font-face\s*\{.*?\}", re.DOTALL)
 
 
 def main() -> int:
-    """Compile the example and write both pictures."""
+    """Compile the example and write the pictures."""
     FOLDER.mkdir(exist_ok=True)
+    (FOLDER / "label.svg").write_text(asyncio.run(label_view()), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         printed = subprocess.run(
             [sys.executable, "-m", "skillc", "compile", str(PROGRAM), "--offline", "--output", folder],
@@ -54,6 +64,22 @@ def main() -> int:
     (FOLDER / "compile.svg").write_text(terminal(shown), encoding="utf-8")
     (FOLDER / "gain.svg").write_text(gain(decisions, found), encoding="utf-8")
     return 0
+
+
+async def label_view() -> str:
+    """Draw the view for labels after one decision, as SVG."""
+    with tempfile.TemporaryDirectory() as folder, SessionStore(Path(folder) / "s.db", create=True) as store:
+        import_sessions([SESSIONS / "transcripts", SESSIONS / "routing.jsonl"], store, workers=1)
+        key = "claude-code:version-resumed"
+        signals = (("tests", "worked", "1 passed"), ("next_words", "unclear", "asks for more"))
+        add_labels(store, [Label(key, "release", f"signal:{name}", word, 0.8, why) for name, word, why in signals])
+        app = LabelApp(store, queue_of(store, "ada"), ["release", "route-tickets"], "ada")
+        async with app.run_test(size=(104, 30)) as pilot:
+            await pilot.pause(2)
+            await pilot.press("w")
+            await pilot.pause(0.2)
+            drawn = app.export_screenshot()
+    return re.sub(r"terminal-\d+", "terminal", _FONT_FACE.sub("", drawn))
 
 
 def terminal(printed: str) -> str:

@@ -145,7 +145,7 @@ def _new_from_sessions(
         print_json({**_started_json(files[0], written.started, existing), **more}, indent=None)
         return
     of = f"{written.examples:,} labelled sessions"
-    lines = _started_lines(written.files, of, "the options, or in the program", written.started, base, existing)
+    lines = _started_lines(written.files, of, "--judge, or in the program", written.started, base, existing)
     click.echo("\n".join(lines))
 
 

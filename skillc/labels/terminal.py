@@ -43,8 +43,13 @@ from skillc.sessions.store import SessionStore
 from skillc.trajectories.trajectory import Message
 
 _SIGNS = {"disputed": "!", "unlabelled": "·", "agreed": "=", "decided": "+"}
-_KEYS = (
-    "w worked  f failed  u unclear  s skill  n note  j/k next, previous  space page  / search  z undo  ? help  q quit"
+_KEYS = "  ".join(
+    # No-break spaces: a key stays beside its word.
+    part.replace(" ", "\N{NO-BREAK SPACE}")
+    for part in (
+        *("w worked", "f failed", "u unclear", "s skill", "n note", "j/k next, previous", "space page", "/ search"),
+        *("z undo", "? help", "q quit"),
+    )
 )
 _HELP = """\
 w  it worked              j, k      next, previous session
