@@ -24,7 +24,7 @@ from skillc.text import counted
 _POINTS = 100
 _MOST = 5
 
-SkillState = Literal["up to date", "update staged", "interrupted", "damaged"]
+SkillState = Literal["up to date", "not adopted", "update staged", "interrupted", "damaged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ def _listed(root: Path, entry: Entry, environment: Mapping[str, str]) -> Listed:
         state = "damaged"
     elif found is not None:
         state = "update staged"
+    elif entry.version is None:
+        state = "not adopted"
     return Listed(entry, state, verdict, found, places, problem)
 
 

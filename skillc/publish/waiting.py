@@ -10,9 +10,10 @@ from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.publish.destinations import ADOPTIONS
-from skillc.publish.kept import HOME, Version, adopted, cannot_write, read_log, waiting
+from skillc.publish.kept import HOME, Version, adopted, cannot_write, digest_of, read_log, waiting
 from skillc.publish.manifest import Entry
 from skillc.publish.merging import Conflict
+from skillc.skill_files import read_folder
 
 _REFUSALS = ("rejected", "rolled back")
 
@@ -104,12 +105,17 @@ def refused(project: Path, name: str) -> set[str]:
 
 
 def pinned_version(project: Path, entry: Entry) -> Version:
-    """Return the adopted version of an entry that has one.
+    """Return the adopted version of an entry that has one; if it was not committed, that of the compiled skill.
 
     Raises:
-        SkillcError: it is not in `skills.adopted`.
+        SkillcError: it is not in `skills.adopted`, and the compiled skill is another version.
     """
     assert entry.version is not None
+    compiled = entry.origin(project)
+    if adopted(project).version(entry.name, entry.version) is None and compiled.skill.is_file():
+        files = read_folder(compiled.folder)
+        if digest_of(files) == entry.version:
+            return adopted(project).keep(entry.name, files, lock_text_at(compiled.lock))
     return kept_version(project, entry.name, entry.version)
 
 

@@ -160,3 +160,25 @@ def test_a_clone_gets_the_same_skills_and_can_roll_back(installed, tmp_path):
     assert rollback(clone, NAME, to=current(installed, NAME).digest[:10], by="bob").before == entry.version
     with pytest.raises(SkillcError, match="no adopted version of `route-tickets` begins with `12345678`"):
         rollback(clone, NAME, to="12345678", by="bob")
+
+
+def test_a_version_that_was_not_committed_is_that_of_the_compiled_skill_or_a_message(installed):
+    import shutil
+
+    shutil.rmtree(installed / "skills.adopted")
+    assert install_all(installed)[0].version == current(installed, NAME).digest
+    shutil.rmtree(installed / "skills.adopted")
+    compile_as(installed, *RULES, NEW)
+    with pytest.raises(SkillcError, match="is not in"):
+        install_all(installed)
+
+
+def test_the_first_version_of_an_entry_that_a_person_wrote_is_held_for_a_person(project):
+    (project / "skills.toml").write_text(
+        f'[skills.{NAME}]\nfrom = "tickets.skill"\nproject = ["codex"]\nadopt = "verdict"\n'
+    )
+    with pytest.raises(SkillcError, match="has no version"):
+        install_all(project)
+    stage(project, NAME, compile_as(project, *RULES), by="evolve")
+    assert adopt_by_policy(project, NAME, by="evolve").reasons == ("no version was adopted before",)
+    assert [each.action for each in adopt(project, NAME, by="ada").targets] == ["install"]
