@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,32 +199,92 @@ def show(session: str, store: Path, as_json: bool) -> None:
     _print(_session_text(row, whole))
 
 
-@sessions.command(
-    short_help="label sessions in the terminal", epilog="Example: skillc sessions label --skill route-tickets"
+@sessions.command(short_help="label sessions", epilog="Example: skillc sessions label --signals --skill tickets.skill")
+@click.option(
+    "--skill",
+    "skills",
+    multiple=True,
+    metavar="SKILL",
+    help="A known skill: a program, the folder of a skill, or only its name. Repeatable.",
 )
-@click.option("--skill", "skills", multiple=True, metavar="NAME", help="A skill to choose from. Repeatable.")
-@click.option("--person", metavar="NAME", help="Who labels; by default the login name.")
+@click.option("--signals", is_flag=True, help="Label all usable sessions by what they record, without a model.")
+@click.option("--person", metavar="NAME", help="Who labels in the terminal; by default the login name.")
 @_store
 @json_option
-def label(skills: tuple[str, ...], person: str | None, store: Path, as_json: bool) -> None:
-    """Open the stored sessions in the terminal, to say which skill each exercised and whether it worked.
+def label(skills: tuple[str, ...], signals: bool, person: str | None, store: Path, as_json: bool) -> None:
+    """Label which skill each stored session exercised, and whether it worked.
 
-    Needs `pip install "skillc[label]"`.
+    Without `--signals` a terminal view opens, for a person (needs `pip install "skillc[label]"`). `--signals` reads
+    exit statuses, tests, undone changes, the user's next words, scores and the end of each session. A label has its
+    source and its certainty: measured on made sessions at first, against the labels of persons once there are enough.
 
     Exit status: 0 done, 2 an error.
     """
+    from skillc.labels.skills import known_skills
+    from skillc.sessions.store import SessionStore
+
+    known = known_skills(skills)
+    with SessionStore(store) as opened:
+        if signals:
+            _label_by_signals(opened, known, person, as_json)
+        else:
+            _label_view(opened, tuple(known), person, as_json)
+
+
+def _label_by_signals(store: SessionStore, skills: Mapping[str, str], person: str | None, as_json: bool) -> None:
+    from skillc.labels.report import signals_json, signals_table
+    from skillc.sessions.labelling import label_by_signals
+
+    if person is not None:
+        raise SkillcError("`--person` and `--signals` can't be used together", hint="leave one of them out")
+    found = label_by_signals(store, skills)
+    if as_json:
+        print_json(signals_json(found))
+    else:
+        _print(signals_table(found))
+
+
+def _label_view(store: SessionStore, skills: Sequence[str], person: str | None, as_json: bool) -> None:
     from getpass import getuser
 
     from skillc.labels.view import run_view
-    from skillc.sessions.store import SessionStore
 
     who = person or getuser()
-    with SessionStore(store) as opened:
-        given = run_view(opened, skills, who)
+    given = run_view(store, skills, who)
     if as_json:
         print_json({"format_version": 1, "person": who, "labelled": given})
     else:
         click.echo(f"labelled {counted(given, 'session')} as {who}")
+
+
+@sessions.command(
+    short_help="how far the sources of labels agree", epilog="Example: skillc sessions agreement --skill route-tickets"
+)
+@click.option("--skill", metavar="NAME", help="Only labels for this skill.")
+@_store
+@json_option
+def agreement(skill: str | None, store: Path, as_json: bool) -> None:
+    """Report how far persons, judges and signals agree on whether sessions worked, and how often each is right.
+
+    For each two sources: the share of equal outcomes and Cohen's kappa, with 95 % intervals. For each signal and judge
+    with ten sessions or more that a person has labelled too: the measured rate, which becomes the certainty of its
+    labels.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.labels.report import agreement_json, agreement_table
+    from skillc.sessions.labelling import measure_certainties
+    from skillc.sessions.store import SessionStore
+
+    with SessionStore(store) as opened:
+        found = measure_certainties(opened, skill)
+    if not found.sessions:
+        of = f" for `{skill}`" if skill else ""
+        raise SkillcError(f"no session has a label{of}", hint="label them with `skillc sessions label --signals`")
+    if as_json:
+        print_json(agreement_json(found))
+    else:
+        _print(agreement_table(found))
 
 
 @sessions.command(short_help="count stored sessions and what was removed", epilog="Example: skillc sessions report")
