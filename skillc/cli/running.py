@@ -8,11 +8,11 @@ import signal
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import click
 from pydantic import JsonValue
@@ -49,6 +49,7 @@ from skillc.watch.compact import display
 
 J = TypeVar("J", bound=MeasuringJob)
 T = TypeVar("T")
+Opened: TypeAlias = tuple[Progress, Client, Stop]
 _POLL_SECONDS = 0.5
 _DROPPED = "the open decision is dropped, the best skill so far is written"
 _KEPT = "completed rollouts are kept; run the same command to resume"
@@ -178,6 +179,15 @@ def run_measured(
         for line in preview if not (options.quiet or options.json_lines) else ():
             status_console().print(Text(line), soft_wrap=True)
         return measure(job, progress, client, stop)
+
+
+def night_opener(planned: Planned, options: RunOptions) -> Callable[[Plan], AbstractContextManager[Opened]]:
+    """Return what opens the models of a night's steps, each under its caps."""
+
+    def open_(plan: Plan) -> AbstractContextManager[Opened]:
+        return _open_run("evolve", plan, planned.root, RunFacts(None, plan.budget), options, on_interrupt=_KEPT)
+
+    return open_
 
 
 def exit_status_measured(found: Measured) -> int:

@@ -121,6 +121,24 @@ def load(
         return dataset
 
 
+def load_rows(plan: Plan, root: Path, name: str) -> tuple[tuple[Example, ...], str]:
+    """Read the examples of one file without splitting them; return them in hash order, and their digest.
+
+    Raises:
+        SkillcError: the file or a row is wrong.
+    """
+    compared, one_turn = compared_outputs(plan), plan.task.rollout.one_turn
+    columns = columns_of(plan.task, plan.data, compared)
+    problems = Problems()
+    drafts = _read(name, columns, plan.data, root, problems, one_turn=one_turn)
+    problems.check()
+    drafts = _unique(drafts, problems, [])
+    problems.check()
+    images = {field.name: field.pixels for field in plan.task.inputs if field.type.file_kind == "image"}
+    ordered, _ = _examples({"train": drafts, "validation": [], "test": []}, plan.data.seed, images, root)
+    return ordered["train"], _digest(ordered, [], root)
+
+
 def _load(
     task: TaskPlan, data: DataPlan, root: Path, columns: tuple[DataColumn, ...], *, calls_python: bool
 ) -> Dataset:

@@ -16,13 +16,16 @@ from skillc.sessions.store import SessionStore
 
 _STORE = ".skillc/sessions.db"
 _FIELD = "session"
+NIGHTS_SUFFIX = ".nights.jsonl"
+"""What `skillc evolve` adds to a program's name for the rows that it has from new sessions."""
 UNKNOWN = "unknown"
 """In the place of a key: the program names sessions, and its data cannot be read here."""
 
 
 def sessions_behind(paths: ArtifactPaths) -> tuple[str, ...]:
-    """Return the keys of the sessions in the data of a skill's program, in order; empty if it has no field `session`.
+    """Return the keys of the sessions in the data of a skill's program and of its nights, in order.
 
+    It is empty if the data has no field `session` and there were no nights.
     A program or data that cannot be read has `UNKNOWN` sessions, because an absent file must not pass for a clean one.
     A skill without a lock was not compiled, and has none.
     """
@@ -34,10 +37,12 @@ def sessions_behind(paths: ArtifactPaths) -> tuple[str, ...]:
         if program is None:
             return (UNKNOWN,)
         data = plan_file(program, complete=False).plan.data
-        if not any(each.name == _FIELD for each in data.fields):
-            return ()
+        nights = program.with_name(f"{program.stem}{NIGHTS_SUFFIX}")
+        names = [nights.name] if nights.exists() and nights.stat().st_size else list[str | None]()
+        if any(each.name == _FIELD for each in data.fields):
+            names += [data.source, data.train, data.validation, data.test]
         keys = dict[str, None]()
-        for name in (data.source, data.train, data.validation, data.test):
+        for name in names:
             if name is not None:
                 for row in read_rows(program.parent / name, name, Problems()):
                     keys |= {key: None} if isinstance(key := row.values.get(_FIELD), str) else {}

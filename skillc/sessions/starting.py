@@ -121,7 +121,7 @@ def write_program(
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as made:
             parts = [Path(made) / target.name for target in targets]
-            _write_lines(parts[1], (_row(each, exact=exact) for each in used))
+            _write_lines(parts[1], (row_of(each, exact=exact) for each in used))
             started = start(parts[1], Path(made), choice, own, models, frame)
             evals = {
                 "skill_name": artifact_name(name),
@@ -187,7 +187,8 @@ def _publish(files: Sequence[tuple[Path, Path]]) -> None:
 # ---- rows and evals --------------------------------------------------------------------------------
 
 
-def _row(each: SessionExample, *, exact: bool) -> dict[str, Any]:
+def row_of(each: SessionExample, *, exact: bool) -> dict[str, Any]:
+    """Return the row of an example; with `exact` its answer is the right one, else it has a statement for a judge."""
     row: dict[str, Any] = {
         "id": each.id,
         "session": each.session,

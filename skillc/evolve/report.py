@@ -1,0 +1,167 @@
+"""What a night prints, and the table of all nights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from skillc.evolve.ledger import Json
+from skillc.evolve.measure import NANO
+from skillc.gates.units import dollars
+from skillc.text import counted
+
+
+def night_status(record: Json) -> int:
+    """Return the exit status of a night: 1 if the skill has fallen, else 0."""
+    return int(record["drift"]["word"] == "fallen")
+
+
+def night_report(record: Json) -> RenderableType:
+    """Return the report of a night for a terminal; its last line is the result."""
+    sessions, rows = record["sessions"], record["rows"]
+    apart = sum(sessions["apart"].values())
+    suspect = sessions["apart"].get("suspect", 0)
+    lines = []
+    if record.get("repeated"):
+        lines.append(f"the night of {record['date']} has run already; `--again` runs another one with its own budget")
+    usable = f"{sessions['usable']:,} usable, {apart:,} set apart"
+    lines += [
+        f"night     {record['night']} of {record['date']}, version {record['version'][:12]}",
+        f"sessions  {sessions['new']:,} new; in all {usable}" + (f" ({suspect:,} suspect)" if suspect else ""),
+        f"rows      {rows['added']:,} added: {rows['train']:,} train, {rows['validation']:,} validation, "
+        f"{rows['test']:,} test; {counted(len(record['recurring']), 'recurring task')}",
+    ]
+    lines += [f"          left out: {number:,} {why}" for why, number in rows["left_out"].items()]
+    if record["replayed"]:
+        lines.append(f"replayed  {counted(len(record['replayed']), 'row')} that an earlier version failed, or recur")
+    lines.append(f"drift     {drift_line(record['drift'])}")
+    lines += [f"          the model changed, a likely cause: {each}" for each in record["drift"]["changed_models"]]
+    if record["compiled"]:
+        compiled = record["compiled"]
+        what = "a candidate passed the gates" if compiled["changed"] else "no candidate passed the gates"
+        lines.append(f"compiled  from the current skill, {counted(compiled['failing'], 'new row')} failing: {what}")
+    if record["challenge"]:
+        lines.append(f"challenge {challenge_line(record['challenge'])}")
+    lines += [f"note      {note}" for note in record["notes"]]
+    error = record["error"]
+    lines += [
+        f"error     {100 * error['spent']:.2f}% of {100 * error['declared']:g}% spent over all nights",
+        f"spent     {counted(record['spent']['calls'], 'call')}, {_cost(record)}",
+        f"result    {result_line(record)}",
+    ]
+    return Text("\n".join(lines))
+
+
+def drift_line(drift: Json) -> str:
+    """Return what is known of drift, in one line."""
+    word = drift["word"]
+    if word == "no reference":
+        return "no reference: the lock has no score"
+    if drift["mean"] is None:
+        return f"no drift: no new task yet; the lock's score is {_percent(drift['locked'])}"
+    low, high = drift["interval"]
+    seen = (
+        f"{_percent(drift['mean'])} on {counted(drift['rows'], 'new task')}, the lock has {_percent(drift['locked'])}; "
+        f"95% confidence sequence {_percent(low)} to {_percent(high)}"
+    )
+    if word == "fallen":
+        return f"fallen by {100 * drift['fallen_by']:.1f} points: {seen}"
+    if word == "suspected":
+        return f"suspected (e = {drift['evidence']:.1f} of {drift['needed']:.0f}): {seen}"
+    return f"no drift (e = {drift['evidence']:.2g} of {drift['needed']:.0f}): {seen}"
+
+
+def challenge_line(challenge: Json) -> str:
+    """Return what is known of a challenger, in one line."""
+    head = f"{challenge['number']}, {challenge['word']}"
+    if challenge["gain"] is None:
+        return f"{head}: no test row that nobody has looked at yet"
+    low, high = challenge["interval"]
+    return (
+        f"{head}: {100 * challenge['gain']:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f}) on "
+        f"{counted(challenge['rows'], 'task')} of {counted(challenge['nights'], 'night')}, "
+        f"e = {challenge['evidence']:.1f} of {challenge['needed']:.0f}"
+    )
+
+
+def result_line(record: Json) -> str:
+    """Return what became of the skill in this night."""
+    rolled = record["rolled_back"]
+    if rolled is not None and rolled["to"] is not None:
+        return f"rolled back to {rolled['to'][:12]}: {rolled['why']}"
+    offered = record["offered"]
+    if offered is not None and offered["word"] == "adopted":
+        return f"adopted {offered['digest'][:12]} by the policy"
+    if offered is not None and offered["word"] == "held":
+        return f"staged {offered['digest'][:12]} for a person: {'; '.join(offered['reasons'])}"
+    if offered is not None:
+        return "not staged: the policy is `never`, or this version was rejected before"
+    if rolled is not None:
+        return f"not rolled back: {rolled['problem']}; {rolled['why']}"
+    if record["drift"]["word"] == "fallen":
+        return "the skill has fallen and was not rolled back again"
+    if record["notes"] == ["nothing new"]:
+        return "nothing new, nothing spent"
+    challenge = record["challenge"]
+    if challenge and challenge["word"] == "open":
+        return "a challenger goes on with the next test rows"
+    return "the current skill stays"
+
+
+def log_table(records: Sequence[Json]) -> RenderableType:
+    """Return the table of all nights, oldest first."""
+    if not records:
+        return Text("no night has run yet")
+    table = Table(box=None, pad_edge=False)
+    for name in ("night", "date", "new", "usable", "suspect", "rows", "calls", "cost", "error left", "drift", "result"):
+        table.add_column(name, justify="left" if name in ("date", "drift", "result") else "right")
+    for each in records:
+        drift = each["drift"]
+        left = each["error"]["declared"] - each["error"]["spent"]
+        table.add_row(
+            str(each["night"]),
+            each["date"],
+            f"{each['sessions']['new']:,}",
+            f"{each['sessions']['usable']:,}",
+            f"{each['sessions']['apart'].get('suspect', 0):,}",
+            f"{each['rows']['added']:,}",
+            f"{each['spent']['calls']:,}",
+            _cost(each),
+            f"{100 * left:.2f}%",
+            drift["word"] if drift["mean"] is None else f"{drift['word']}, e = {drift['evidence']:.2g}",
+            _short(each),
+        )
+    last = records[-1]
+    return Group(table, Text(""), Text(f"last: {result_line(last)}"))
+
+
+def log_json(records: Sequence[Json]) -> Json:
+    """Return the object that `evolve --log --json` prints."""
+    return {"format_version": 1, "nights": list(records)}
+
+
+def _short(record: Json) -> str:
+    rolled, offered, challenge = record["rolled_back"], record["offered"], record["challenge"]
+    if rolled is not None and rolled["to"]:
+        return "rolled back"
+    if offered is not None:
+        return str(offered["word"])
+    if rolled is not None:
+        return "not rolled back"
+    if challenge:
+        return f"challenger {challenge['number']} {challenge['word']}"
+    if record["compiled"]:
+        return "no candidate"
+    return "nothing new" if record["notes"] == ["nothing new"] else "measured"
+
+
+def _cost(record: Json) -> str:
+    return dollars(Fraction(record["spent"]["nano"], NANO))
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
