@@ -39,6 +39,8 @@ def night_report(record: Json) -> RenderableType:
     if record["replayed"]:
         lines.append(f"replayed  {counted(len(record['replayed']), 'row')} that an earlier version failed, or recur")
     lines.append(f"drift     {drift_line(record['drift'])}")
+    if record["rolled_back"] and not record["rolled_back"]["to"]:
+        lines.append(f"          not rolled back: {record['rolled_back']['problem']}")
     lines += [f"          the model changed, a likely cause: {each}" for each in record["drift"]["changed_models"]]
     if record["compiled"]:
         compiled = record["compiled"]
@@ -149,7 +151,7 @@ def _short(record: Json) -> str:
     if rolled is not None and rolled["to"]:
         return "rolled back"
     if offered is not None:
-        return str(offered["word"])
+        return "staged" if offered["word"] == "held" else str(offered["word"])
     if rolled is not None:
         return "not rolled back"
     if challenge:

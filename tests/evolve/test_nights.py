@@ -128,6 +128,7 @@ def test_a_series_of_nights_learns_leaves_poison_out_and_rolls_back_what_fell(pr
     assert spent == sorted(spent) and spent[-1] <= 0.2
 
 
+@pytest.mark.thorough
 def test_the_default_policy_holds_for_a_person_and_nothing_is_compiled_meanwhile(tmp_path):
     program = project(tmp_path / "project")
     folder = program.parent
