@@ -1,7 +1,7 @@
-"""Rules for the error budget over the nights, and the test of drift, on simulated series: `python -m benchmarks.nights`.
+"""Rules for the error budget over the nights, and the test of drift, on made series: `python -m benchmarks.nights`.
 
-Each series has 90 nights. A night has 16 new test tasks, on 16 % of which a challenger and the current skill differ. Under
-the null they differ at random; else the challenger gains 8 points. The rules:
+Each series has 90 nights. A night has 16 new test tasks, on 16 % of which a challenger and the current skill differ.
+Under the null they differ at random; else the challenger gains 8 points. The rules:
 
 - `each night at 5 %`: the exact sign test of the night's rows, without a budget
 - `all rows at 5 %`: the same over all rows of a challenger so far, read after every night
