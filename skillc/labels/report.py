@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.diagnostics.render import printable
+from skillc.labels.judging import JudgeRecord, Judging
 from skillc.sessions.agreement import LEAST_MEASURED, LEAST_OVERLAP, Agreements, Interval, PairAgreement, Rate
 from skillc.sessions.labelling import Labelled
 from skillc.text import counted
@@ -149,3 +150,40 @@ def _rate_json(rate: Rate) -> dict[str, Any]:
         "measured": rate.measured,
         "interval": rate.interval,
     }
+
+
+# ---- judges ----------------------------------------------------------------------------------------
+
+
+def record_text(record: JudgeRecord) -> RenderableType:
+    """Return what a check of a judge measured, and whether it passed."""
+    lines = [f"judged {counted(record.sessions, 'session')} with a person's label twice"]
+    for outcome in ("worked", "failed"):
+        lines.append(f"{outcome}: {record.right[outcome]:,} of {record.said[outcome]:,} verdicts are the person's")
+    if record.kappa is not None:
+        low = "" if record.low is None else f", at least {record.low:.2f} (95 %)"
+        lines.append(f"kappa {record.kappa:.2f}{low}")
+    lines.append(f"the second verdict differs on {record.flips:,}; {record.unmeasured:,} unmeasured")
+    lines += [f"not passed: {problem}" for problem in record.problems] or ["passed: `--judge` may label with it"]
+    return Text("\n".join(lines))
+
+
+def record_json(record: JudgeRecord) -> dict[str, Any]:
+    """Return the object that `sessions label --judge --check --json` prints."""
+    fields = {name: getattr(record, name) for name in JudgeRecord.__dataclass_fields__}
+    return {"format_version": 1, **fields, "passed": not record.problems}
+
+
+def judging_text(found: Judging) -> RenderableType:
+    """Return what a judge's labels came to."""
+    said = ", ".join(f"{number:,} {outcome}" for outcome, number in found.labels.items())
+    lines = [f"judged {counted(found.sessions, 'session')}: {said}; {found.unmeasured:,} unmeasured"]
+    if found.stopped is not None:
+        lines.append(f"stopped by {found.stopped}; run the same command with a larger cap to resume")
+    lines.append(counted(found.calls, "call"))
+    return Text("\n".join(lines))
+
+
+def judging_json(found: Judging) -> dict[str, Any]:
+    """Return the object that `sessions label --judge --json` prints."""
+    return {"format_version": 1, **{name: getattr(found, name) for name in Judging.__dataclass_fields__}}
