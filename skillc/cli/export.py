@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from skillc.cli.arguments import ProgramPath, json_option
 from skillc.cli.output import print_json
+from skillc.errors import SkillcError
 
 _run_option = click.option(
     "--run", metavar="ID", help="Another run than the last, by the beginning of its id; `history` lists them."
@@ -176,4 +179,136 @@ def kb(skill: Path, base: Path, run: str | None, as_json: bool) -> int:
     for line in done.missing:
         click.echo(f"note: {line}", err=True)
     click.echo(f"{done.entry} is there already" if done.known else f"wrote {done.entry}")
+    return 0
+
+
+def _chat_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of `sft` and `dpo`."""
+    for option in reversed(
+        (
+            click.argument("skill", type=ProgramPath()),
+            click.option("--out", "-o", "output", required=True, type=click.Path(path_type=Path, dir_okay=False)),
+            click.option(
+                "--skill",
+                "text",
+                type=click.Choice(("drop", "keep")),
+                default="drop",
+                show_default=True,
+                help="Prompts without the skill's text, which trains its content into the weights, or with it.",
+            ),
+            click.option(
+                "--split",
+                "splits",
+                type=click.Choice(("train", "validation", "test")),
+                multiple=True,
+                default=("train",),
+                show_default=True,
+                help="Can be repeated. `test` is refused.",
+            ),
+            click.option(
+                "--threshold",
+                type=click.FloatRange(min=0, min_open=True),
+                default=1.0,
+                show_default=True,
+                help="The lowest score of the goal at which an answer is right.",
+            ),
+            _run_option,
+            json_option,
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@export.command(
+    short_help="write chat examples for supervised fine-tuning (SFT)",
+    epilog="Example: skillc export sft tickets.skill --out sft.jsonl",
+)
+@_chat_options
+def sft(
+    skill: Path,
+    output: Path,
+    text: str,
+    splits: tuple[str, ...],
+    threshold: float,
+    run: str | None,
+    as_json: bool,
+) -> int:
+    """Write a chat example for each training example that a rollout of SKILL's last compile got right, for TRL.
+
+    A row has `prompt`, the messages as the target got them, and `completion`, the best right reply. Test examples are
+    never written. FILE.manifest.json beside the file has its digest, counts, sources and the examples used.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.export.chat import RunChats
+    from skillc.export.manifest import write_chats
+
+    _refuse_test(splits)
+    found = RunChats(skill, run, skill=text, splits=splits, threshold=threshold)  # type: ignore[arg-type]  # click checked
+    return _report_chats(write_chats(found.sft(), output, found.view), output, as_json)
+
+
+@export.command(
+    short_help="write preference pairs (DPO): right against wrong on the same example",
+    epilog="Example: skillc export dpo tickets.skill --out dpo.jsonl",
+)
+@_chat_options
+@click.option(
+    "--margin",
+    type=float,
+    default=0.5,
+    show_default=True,
+    help="How much lower the goal of the rejected answer has to be.",
+)
+def dpo(
+    skill: Path,
+    output: Path,
+    text: str,
+    splits: tuple[str, ...],
+    threshold: float,
+    run: str | None,
+    as_json: bool,
+    margin: float,
+) -> int:
+    """Write a preference pair for each training example that SKILL's last compile has right and wrong rollouts of.
+
+    A row has `prompt`, `chosen` and `rejected`. Mean lengths of both are reported, with a warning where they differ so
+    much that DPO may learn the length. Test examples are never written; the manifest is that of `export sft`.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.export.chat import RunChats
+    from skillc.export.manifest import write_chats
+
+    _refuse_test(splits)
+    found = RunChats(skill, run, skill=text, splits=splits, threshold=threshold)  # type: ignore[arg-type]  # click checked
+    return _report_chats(write_chats(found.dpo(margin), output, found.view), output, as_json)
+
+
+def _refuse_test(splits: Sequence[str]) -> None:
+    if "test" in splits:
+        raise SkillcError(
+            "`--split test` is refused: a model trained on test examples cannot be measured on them",
+            hint="use `train`, and `validation` if nothing is selected on it any more",
+        )
+
+
+def _report_chats(manifest: Mapping[str, Any], file: Path, as_json: bool) -> int:
+    from skillc.text import counted
+
+    if as_json:
+        print_json({**manifest, "file": str(file)})
+        return 0
+    name = "chat example" if manifest["kind"] == "sft" else "preference pair"
+    used = ", ".join(f"{number} of {split}" for split, number in manifest["splits"].items())
+    click.echo(f"wrote {counted(manifest['rows'], name)} to {file}" + (f": {used}" if used else ""))
+    left = [f"{number} {reason}" for reason, number in manifest["left_out"].items()]
+    if left:
+        click.echo(f"left out: {', '.join(left)}")
+    lengths = ", ".join(f"{name} {value:.0f}" for name, value in manifest["lengths"].items())
+    click.echo(f"mean characters: {lengths}")
+    for warning in manifest["warnings"]:
+        click.echo(f"warning: {warning}", err=True)
+    click.echo(f"note: {manifest['licence']}: {', '.join(manifest['models'])}", err=True)
     return 0
