@@ -187,7 +187,14 @@ def _chat_options(command: Callable[..., int]) -> Callable[..., int]:
     for option in reversed(
         (
             click.argument("skill", type=ProgramPath()),
-            click.option("--out", "-o", "output", required=True, type=click.Path(path_type=Path, dir_okay=False)),
+            click.option(
+                "--out",
+                "-o",
+                "output",
+                required=True,
+                type=click.Path(path_type=Path, dir_okay=False),
+                help="The file; its manifest is written beside it.",
+            ),
             click.option(
                 "--skill",
                 "text",
