@@ -120,15 +120,17 @@ def test_what_vllm_says_of_a_wrong_option_is_shown(models, tmp_path):
     assert not processes(tmp_path)
 
 
-def test_base_skill_and_a_trained_adapter_are_compared_on_the_same_examples(shop, undisturbed, tmp_path):
+def test_base_skill_and_a_trained_adapter_are_compared_on_the_same_examples(shop, undisturbed, models, tmp_path):
+    (tmp_path / "asking").mkdir()
+    asking = Shop(tmp_path / "asking", models)
     ask = 'def answer(messages, model, parameters):\n    with open("asked.jsonl", "a") as file:\n'
-    (shop.folder / "asking.py").write_text(
+    (asking.folder / "asking.py").write_text(
         f"import json\n{ask}        print(json.dumps(messages), file=file)\n    return ''\n"
     )
-    asking = 'model target = "python/asking" { backend = python("asking:answer"); price { input = $0; output = $0 } }\n'
-    (shop.folder / "asking.skill").write_text(PROGRAM.replace('model target    = "rulebook/v1"\n', asking))
-    shop.run("eval", "asking.skill", "--arms", "base", "--split", "train", "--json")
-    asked = [json.loads(line) for line in (shop.folder / "asked.jsonl").read_text().splitlines()]
+    target = 'model target = "python/asking" { backend = python("asking:answer"); price { input = $0; output = $0 } }\n'
+    (asking.folder / "things.skill").write_text(PROGRAM.replace('model target    = "rulebook/v1"\n', target))
+    asking.run("eval", "things.skill", "--arms", "base", "--split", "train", "--json")
+    asked = [json.loads(line) for line in (asking.folder / "asked.jsonl").read_text().splitlines()]
     kinds = {row["text"]: row["kind"] for row in rows()}
     task = prompts.Task("text", "kind", "", ("fruit", "animal", "tool"))
     learned = [

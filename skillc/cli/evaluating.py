@@ -56,6 +56,11 @@ class Names(click.ParamType[tuple[str, ...]]):
     metavar="MODEL",
     help="An adapter that a server already has, as a model: hosted_vllm/NAME. Repeatable.",
 )
+@click.option(
+    "--judge-check",
+    type=click.Path(path_type=Path),
+    help="What `skillc judge check --json` printed: the judge's flip rate is said beside the answer about an adapter.",
+)
 @click.option("--allow-trained", is_flag=True, help="Score adapters on examples that they were trained on, and say so.")
 @click.option(
     "--without", multiple=True, type=click.Choice(("none", "initial", "compiled")), help="Leave one of these out."
@@ -109,6 +114,7 @@ def eval(  # noqa: A001 - the verb's name
     arms: tuple[str, ...] | None,
     adapters: tuple[str, ...],
     adapter_models: tuple[str, ...],
+    judge_check: Path | None,
     allow_trained: bool,
     without: tuple[str, ...],
     against: str | None,
@@ -163,6 +169,7 @@ def eval(  # noqa: A001 - the verb's name
         adapters=adapters,
         adapter_models=adapter_models,
         allow_trained=allow_trained,
+        judge_check=judge_check,
         junit=junit_file is not None,
     )
     if asks_for_adapters(asked):

@@ -58,6 +58,7 @@ class EvalOptions:
         adapters: `FOLDER`, `NAME=FOLDER`, or the name of an adapter that the program declares.
         adapter_models: adapters that another's server has, as models: `provider/name` or a role.
         allow_trained: evaluate adapters on examples that they were trained on.
+        judge_check: a file with what `judge check --json` printed.
         junit: whether a JUnit file is written, which has no form for adapters.
     """
 
@@ -76,6 +77,7 @@ class EvalOptions:
     adapters: tuple[str, ...] = ()
     adapter_models: tuple[str, ...] = ()
     allow_trained: bool = False
+    judge_check: Path | None = None
     junit: bool = False
 
     @property

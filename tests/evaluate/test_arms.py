@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest_cli import PROGRAM
@@ -18,8 +19,9 @@ from skillc.data.dataset import load_data
 from skillc.data.split import input_marks, marks
 from skillc.errors import SkillcError
 from skillc.evaluate.adapters.adapter import CONFIG, TRAINING, Training, base_notes, check_untrained, served_adapters
-from skillc.evaluate.adapters.answer import answers, break_even
+from skillc.evaluate.adapters.answer import answers, break_even, judge_lines
 from skillc.evaluate.adapters.job import ArmsJob, prepare_arms
+from skillc.evaluate.adapters.judges import judged_by, read_flips
 from skillc.evaluate.adapters.report import arms_json, arms_preview_lines, arms_table, word_of
 from skillc.evaluate.adapters.run import ArmsEvaluation, evaluate_arms
 from skillc.evaluate.files import csv_text
@@ -378,3 +380,123 @@ def test_an_adapter_of_another_base_is_noted(served: Path) -> None:
         (served / "adapters" / "shop" / CONFIG).write_text(json.dumps(config))
         changed, adapters = served_adapters(plan, ["shop"], served)
         assert len(base_notes(changed.models["target"], adapters, served)) == count
+
+
+# ---- how often nothing is claimed ------------------------------------------------------------------
+
+COINS = """
+import hashlib
+import json
+
+def answer(messages, model, parameters):
+    name, share = model.rsplit("-", 1)
+    text = messages[-1]["content"]
+    has_skill = "skill" if "sort texts" in messages[0]["content"] else "none"
+    luck = int(hashlib.sha256(f"{name} {has_skill} {text}".encode()).hexdigest()[:8], 16) / 16**8
+    right = next(row["kind"] for row in ROWS if row["text"] in text)
+    said = right if luck < float(share) else "tool" if right != "tool" else "fruit"
+    return f"[[ ## kind ## ]]\\n{said}\\n\\n[[ ## completed ## ]]"
+
+ROWS = [json.loads(line) for line in open("things.jsonl")]
+"""
+
+
+def coin(role: str, name: str, share: float) -> str:
+    return (
+        f'model {role} = "python/{name}-{share}" '
+        '{ backend = python("coins:answer"); price { input = $0; output = $0 } }\n'
+    )
+
+
+def coins(folder: Path, number: int, base: float, tuned: float) -> dict[str, str]:
+    """What is claimed where two models are right at random, each with and without a skill."""
+    lock = (folder / LOCK).read_bytes()
+    text = PROGRAM.replace('model target    = "rulebook/v1"\n', coin("target", f"base{number}", base))
+    (folder / "things.skill").write_text(text.replace("data {", coin("tuned", f"tuned{number}", tuned) + "data {"))
+    try:
+        return words(measured(folder, adapter_models=("tuned",)))
+    finally:
+        # Each evaluation is a first one.
+        (folder / LOCK).write_bytes(lock)
+
+
+@pytest.fixture
+def coined(compiled: Compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = copied(compiled, tmp_path / "coins")
+    (folder / "coins.py").write_text(COINS)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_a_difference_that_is_there_is_claimed_in_its_direction(coined: Path) -> None:
+    claimed = coins(coined, 0, base=0.3, tuned=0.95)
+    assert claimed["lora – base"] == claimed["lora – skill"] == "better"
+    assert claimed["skill – base"] == "not shown"
+
+
+@pytest.mark.thorough
+def test_where_nothing_differs_almost_nothing_is_claimed(coined: Path) -> None:
+    runs = [coins(coined, number, base=0.6, tuned=0.6) for number in range(48)]
+    claimed = [run for run in runs if set(run.values()) != {"not shown"}]
+    # The level of the second look is 0.05 / 4 for all six pairs together: 0.6 of 48 by chance.
+    assert len(claimed) <= 3
+
+
+# ---- judges ----------------------------------------------------------------------------------------
+
+
+def check_file(folder: Path, again: float | None, order: float | None, model: str = "rulebook/v1") -> Path:
+    rates = [None if rate is None else {"n": 50, "differ": rate, "interval": None} for rate in (again, order)]
+    judge = {"models": {"optimizer": model}, "repeats": rates[0], "other_order": rates[1]}
+    (folder / "check.json").write_text(json.dumps({"judges": [judge]}))
+    return folder / "check.json"
+
+
+@pytest.mark.parametrize(
+    ("again", "order", "said"),
+    [
+        (
+            0.53,
+            0.4,
+            "flips 53 % of its verdicts when asked again and 40 % of its verdicts in the other order; that is high",
+        ),
+        (0.02, None, "flips 2 % of its verdicts when asked again; the other order is not measured"),
+        (0.02, 0.04, "flips 2 % of its verdicts when asked again and 4 % of its verdicts in the other order"),
+        (None, None, "whose flip rate is not known"),
+    ],
+)
+def test_the_flip_rate_of_a_judge_is_said_beside_the_answer(
+    folder: Path, again: float | None, order: float | None, said: str
+) -> None:
+    plan = plan_file(folder / "things.skill", complete=False).plan
+    found = SimpleNamespace(
+        job=SimpleNamespace(
+            judged=("optimizer",),
+            planned=SimpleNamespace(path=folder / "things.skill"),
+            flips=read_flips(check_file(folder, again, order), plan),
+        )
+    )
+    (line,) = judge_lines(cast("Any", found))
+    assert said in line
+    assert ("that is high" in line) == ((again or 0) > 0.1)
+
+
+def test_a_check_of_another_judge_or_of_nothing_is_not_used(folder: Path) -> None:
+    plan = plan_file(folder / "things.skill", complete=False).plan
+    assert read_flips(check_file(folder, 0.1, 0.1, model="other/judge"), plan) == {}
+    (folder / "check.json").write_text("{}")
+    with pytest.raises(SkillcError, match=r"check\.json` is no check of judges"):
+        read_flips(folder / "check.json", plan)
+    with pytest.raises(SkillcError, match=r"gone\.json` cannot be read"):
+        read_flips(folder / "gone.json", plan)
+
+
+def test_without_a_judge_nothing_is_said_of_one(folder: Path) -> None:
+    assert judged_by(plan_file(folder / "things.skill", complete=False).plan) == ()
+    text = (folder / "things.skill").read_text()
+    rubric = 'rubric fits = """\n  3  the kind is that of the thing\n  1  it is another\n"""\n'
+    judged = text.replace("exact_match(kind)", "judge(kind, fits, model = optimizer)").replace(
+        "data {", rubric + "data {"
+    )
+    (folder / "things.skill").write_text(judged)
+    assert judged_by(plan_file(folder / "things.skill", complete=False).plan) == ("optimizer",)

@@ -192,10 +192,22 @@ def break_even_words(found: ArmsEvaluation, result: PairResult) -> str:
 
 def judge_lines(found: ArmsEvaluation) -> list[str]:
     """Return how far the judge behind the goal can be trusted: nothing if no judge is asked."""
-    if not found.job.judged:
-        return []
-    return [
-        f"the score is the verdict of {listed(found.job.judged)}, whose flip rate is not known here: a judge that "
-        f"contradicts itself hides differences and can favour one style; "
-        f"`skillc judge check {found.job.planned.path.name}` measures it, also in the other order"
-    ]
+    lines, program = list[str](), found.job.planned.path.name
+    for role in found.job.judged:
+        rates = found.job.flips.get(role)
+        if rates is None or (rates.again is None and rates.other_order is None):
+            lines.append(
+                f"the score is the verdict of `{role}`, whose flip rate is not known: a judge that contradicts itself "
+                f"hides differences and can favour one style; `skillc judge check {program} --json > check.json` "
+                f"measures it, also in the other order, and `--judge-check check.json` reads it"
+            )
+            continue
+        measured = " and ".join(
+            f"{rate:.0%} of its verdicts {how}".replace("%", " %")
+            for rate, how in ((rates.again, "when asked again"), (rates.other_order, "in the other order"))
+            if rate is not None
+        )
+        order = "" if rates.other_order is not None else "; the other order is not measured"
+        high = "; that is high, so do not trust a small difference: repair the judge first" if rates.is_high else ""
+        lines.append(f"the score is the verdict of `{role}`, which flips {measured}{order}{high}")
+    return lines

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,13 +14,12 @@ from skillc.data.split import split_digest
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.evaluate.adapters.adapter import Adapter, base_notes, check_untrained, named_adapters, served_adapters
+from skillc.evaluate.adapters.judges import FlipRates, judged_by, read_flips
 from skillc.evaluate.by_field import check_field
 from skillc.evaluate.job import EvalJob, EvalOptions, compile_run
 from skillc.evaluate.measuring import as_target, bound_of, check_caps, chosen_models, examples_of, plan_with
 from skillc.evaluate.skills import ALIASES, ARMS, COMPILED, NONE, SkillArm, SkillArms, arms_of, check_test, own_paths
 from skillc.frontend import Planned
-from skillc.gates.terms import metrics_read
-from skillc.language.judges import judge_calls, judge_roles
 from skillc.plan.lock import LookLock, add_look
 from skillc.plan.models import TARGET
 from skillc.plan.schema import ModelPlan, Plan
@@ -88,6 +88,7 @@ class ArmsJob(EvalJob):
         look: at the test split, one for the whole family; None on another split.
         number: of that look, else 1.
         judged: roles of the judges that the goal asks.
+        flips: how often they contradict themselves, as far as a check of them was named.
     """
 
     each: tuple[Arm, ...]
@@ -96,6 +97,7 @@ class ArmsJob(EvalJob):
     look: LookLock | None
     number: int
     judged: tuple[str, ...]
+    flips: Mapping[str, FlipRates] = field(default_factory=dict)
 
     @property
     def level(self) -> Fraction:
@@ -185,6 +187,7 @@ def prepare_arms(planned: Planned, options: EvalOptions) -> ArmsJob:
         look=look,
         number=number,
         judged=judged_by(plan),
+        flips=read_flips(options.judge_check, plan) if options.judge_check is not None else {},
     )
 
 
@@ -294,13 +297,6 @@ def _look(arms: Sequence[Arm], run: str, dataset: Dataset) -> LookLock:
     family = hashlib.sha256("\n".join(["arms", *parts]).encode()).hexdigest()
     skill = next((arm.skill for arm in arms if arm.skill.skill is not None), arms[0].skill)
     return LookLock(run=run, initial=skill.digest, best=family, test=split_digest(dataset.test))
-
-
-def judged_by(plan: Plan) -> tuple[str, ...]:
-    """Return the roles of the judges that the goal asks, each once."""
-    read = metrics_read(plan.goal.term)
-    terms = [metric.term for metric in plan.metrics if metric.goal or metric.name in read]
-    return tuple(dict.fromkeys(role for call in judge_calls([plan.goal.term, *terms]) for role in judge_roles(call)))
 
 
 def _notes(examples: Sequence[object], pairs: Sequence[Pair], split: str, number: int) -> list[str]:
