@@ -157,7 +157,9 @@ def start(
     evals = {column.name for column in columns} >= EVAL_COLUMNS and choice == ColumnChoice()
     guess = _guess_evals(columns) if evals else _guess(columns, path.name, choice)
     if frame is not None:
-        guess = replace(guess, evals=frame.statements, split=frame.split, fields=frame.fields)
+        used = {*frame.fields, *(["assertions"] if frame.statements else [])}
+        others = tuple(column for column in guess.others if column.name not in used)
+        guess = replace(guess, evals=frame.statements, split=frame.split, fields=frame.fields, others=others)
     names = _names([*guess.inputs, *guess.outputs, *(c for c in (guess.group, guess.slice) if c)])
     goals = ("correct", "score", "right", "hit", "goal_score", "goal_mean")[guess.judged :]
     goal = next(name for name in goals if name not in names.values())
