@@ -43,6 +43,7 @@ ORDER = (
         "items",
         "artifacts",
         "review",
+        "provenance",
         "watch",
         "export",
     ),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from skillc.labels.judging import SessionJudge
+    from skillc.provenance.quarantine import Quarantined
     from skillc.sessions.importing import Imported
     from skillc.sessions.poison import Finding
     from skillc.sessions.recording import Recorder
@@ -403,16 +404,54 @@ def clear(session: str, why: str, person: str | None, store: Path, as_json: bool
 
     Exit status: 0 done, 2 an error.
     """
+    from skillc.provenance.quarantine import compiled_skills, mark_quarantined
     from skillc.sessions.store import SessionStore
     from skillc.sessions.verdicts import clear as declare
 
     with SessionStore(store) as opened:
         row = declare(opened, session, _decider(person), why)
+        mark_quarantined(compiled_skills(Path(), opened), (), cleared=(row.key,))
     if as_json:
         print_json({"format_version": 1, **_row_json(row)})
     else:
         state = f"set apart: {row.reason}" if row.reason else "usable"
         click.echo(f"cleared {row.key}; it is {state}")
+
+
+@sessions.command(
+    short_help="let nothing be learned from sessions", epilog="Example: skillc sessions withdraw 12 --why 'faked page'"
+)
+@click.argument("session", nargs=-1, required=True)
+@_why
+@_person
+@_store
+@json_option
+def withdraw(session: tuple[str, ...], why: str, person: str | None, store: Path, as_json: bool) -> None:
+    """Withdraw each SESSION with its copies, and quarantine the rules that were learned from them.
+
+    Compiled skills are looked for below this folder, and where compiles with sessions of this store wrote them. A skill
+    with a quarantined rule is not installed; the next compile leaves the rows of these sessions out.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.provenance.quarantine import compiled_skills, mark_quarantined
+    from skillc.sessions.store import SessionStore
+    from skillc.sessions.verdicts import withdraw as take_back
+
+    with SessionStore(store) as opened:
+        keys = take_back(opened, session, _decider(person), why)
+        found = mark_quarantined(compiled_skills(Path(), opened), keys)
+    if as_json:
+        skills = [
+            {
+                "skill": str(each.paths.folder),
+                "rules": [{"text": rule.text, "sessions": list(rule.sessions)} for rule in each.rules],
+            }
+            for each in found
+        ]
+        print_json({"format_version": 1, "withdrawn": list(keys), "quarantined": skills})
+    else:
+        _print(_withdrawn_text(keys, found))
 
 
 def _decider(person: str | None) -> str:
@@ -563,6 +602,21 @@ def _suspects_text(found: Sequence[Suspect], total: int) -> RenderableType:
         lines += [f"   step {finding.step}, {finding.kind}: {finding.excerpt}" for finding in each.findings]
     left = f"{counted(total, 'suspect')}" + (f", the first {len(found):,} shown" if total > len(found) else "")
     return Text("\n".join(printable(line) for line in [*lines, left]))
+
+
+def _withdrawn_text(keys: Sequence[str], found: Sequence[Quarantined]) -> RenderableType:
+    from rich.text import Text
+
+    from skillc.diagnostics.render import printable
+
+    lines = [f"withdrawn: {key}" for key in keys]
+    for each in found:
+        lines.append(f"quarantined: {each.paths.folder}, {counted(len(each.rules), 'rule')}")
+        lines += [f"   {rule.text or '(a rule that was changed since)'}" for rule in each.rules]
+    lines.append(
+        "compile the skill again to learn without them" if found else "no compiled skill holds a rule from them"
+    )
+    return Text("\n".join(map(printable, lines)))
 
 
 # ---- as JSON ---------------------------------------------------------------------------------------

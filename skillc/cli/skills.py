@@ -45,7 +45,8 @@ def install(
     """
     import os
 
-    from skillc.artifacts.install import install_json, install_skill, install_text
+    from skillc.artifacts.install import install_json, install_skill, install_text, skill_of
+    from skillc.provenance.quarantine import check_adoptable
 
     if user and project is not None:
         raise SkillcError("`--user` and `--project` can't be used together", hint="leave one of them out")
@@ -57,6 +58,7 @@ def install(
         return _install_manifest(project or Path(), force=force, dry_run=dry_run, as_json=as_json)
     if not agents:
         raise SkillcError("no agent is named", hint=f"name one: `skillc install {skill} --to claude-code`")
+    check_adoptable(skill_of(skill))
     if no_manifest:
         target = None if user else project or Path()
         done = install_skill(skill, agents, project=target, environment=os.environ, force=force, dry_run=dry_run)

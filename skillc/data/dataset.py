@@ -18,6 +18,7 @@ from skillc.data.columns import DataColumn, DataFile, columns_of, convert_row
 from skillc.data.problems import Problems, closest_name, location_text, name_list
 from skillc.data.read import Row, is_csv, read_rows
 from skillc.data.split import SIDES, Side, rank, split_groups
+from skillc.data.withdrawn import SESSION, withdrawn_near
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.images import image_tokens, most_image_tokens, require_pillow, scaled_size
@@ -154,6 +155,8 @@ def _load(
     else:
         by_fields = task.rollout.kind in STARTS_FROM_FIELDS
         sides = _from_files(columns, data, root, problems, warnings, one_turn=one_turn, by_fields=by_fields)
+    if any(field.name == SESSION for field in data.fields):
+        sides = _without_withdrawn(sides, withdrawn_near(root), warnings)
     every = [draft for side in SIDES for draft in sides[side]]
     _warn_conflicts(every, warnings)
     _warn_unanswered(every, columns, warnings, calls_python=calls_python)
@@ -345,6 +348,26 @@ def _check_apart(sides: Mapping[Side, list[_Draft]], data: DataPlan, problems: P
             if other != side and data.group is not None:
                 message = f"the `{data.group}` of this row is on {other} too, at {first.place}"
                 problems.add(draft.file, draft.line, message, "put all rows of a group into one file")
+
+
+def _without_withdrawn(
+    sides: Mapping[Side, list[_Draft]], withdrawn: frozenset[str], warnings: list[str]
+) -> Mapping[Side, list[_Draft]]:
+    """Leave out the rows of withdrawn sessions, after the split, so that the others stay on their sides."""
+    left = {
+        side: [each for each in drafts if each.fields.get(SESSION) not in withdrawn] for side, drafts in sides.items()
+    }
+    out = sum(map(len, sides.values())) - sum(map(len, left.values()))
+    if not out:
+        return sides
+    warnings.append(f"{counted(out, 'row')} of withdrawn sessions {'is' if out == 1 else 'are'} left out")
+    for side, drafts in left.items():
+        if sides[side] and not drafts:
+            raise SkillcError(
+                f"all examples on {side} are of withdrawn sessions",
+                hint="add data, or clear a session with `skillc sessions clear`",
+            )
+    return left
 
 
 def _warn_conflicts(drafts: Sequence[_Draft], warnings: list[str]) -> None:

@@ -16,6 +16,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import own_code_digest, path_to
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused, marks, split_digest
+from skillc.data.withdrawn import withdrawn_near
 from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.document.tool_lines import knowing_tools
@@ -31,6 +32,7 @@ from skillc.models.ledger import ClosingReserve
 from skillc.models.serving.records import ServerSummary
 from skillc.optimize.engine import Engine
 from skillc.optimize.final import FinalResult, final_test
+from skillc.optimize.from_sessions import has_sessions, sessions_of
 from skillc.optimize.host import Observer, stop_reason
 from skillc.optimize.loop.train import TrainResult
 from skillc.optimize.methods.run import train_by_method
@@ -57,6 +59,8 @@ from skillc.plan.lock import (
     write_lock,
 )
 from skillc.program.artifact import artifact_files, write_artifact, write_attributes
+from skillc.provenance.quarantine import check_adoptable, mark_quarantined, register
+from skillc.provenance.rules import sessions_of_rules
 from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.progress import RunFacts
@@ -144,6 +148,7 @@ class CompileRun:
     Attributes:
         name: id of the run.
         initial: the program's own skill.
+        start: the skill that the search begins with.
         looks: earlier looks at the test split.
         before: the compiled skill at the start of the run.
     """
@@ -154,6 +159,7 @@ class CompileRun:
     record: RunRecord
     engine: Engine
     initial: Document
+    start: Document
     meter: Meter
     looks: tuple[LookLock, ...]
     before: ArtifactSnapshot
@@ -249,7 +255,9 @@ def open_run(
             )
             looks = looks_of(before.lock, candidate.lock)
             initial = knowing_tools(initial_skill(plan, job.planned.root), session.tool_names)
-            yield CompileRun(job, name, session, record, engine, initial, meter, looks, before, folder, info)
+            yield CompileRun(
+                job, name, session, record, engine, initial, start or initial, meter, looks, before, folder, info
+            )
 
 
 async def search_and_test(
@@ -312,7 +320,15 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
     write_attributes(paths, digests)
     spent = run.session.client.ledger.snapshot()
     lock = _lock(run, trained, tested, spent, paths, looks, digests)
+    if has_sessions(trained.engine):
+        known = {**_known_sessions(job.planned), **(now.sessions if now is not None else {})}
+        every = sessions_of(trained.engine, None)
+        sessions = sessions_of_rules(decisions, run.start, trained.state.best, every, known)
+        lock = lock.model_copy(update={"sessions": sessions})
     write_lock(paths.lock, lock)
+    if lock.sessions:
+        register(paths, job.home / "sessions.db")
+        mark_quarantined([paths], withdrawn_near(job.planned.root))
     written.end(paths)
     if paths == job.paths:
         for note in candidate.remove(written):
@@ -462,10 +478,25 @@ def _charged(total: Mapping[str, JsonValue]) -> ChargedLock:
     )
 
 
+def _known_sessions(planned: Planned) -> dict[str, tuple[str, ...]]:
+    """Return the sessions of the rules of the compiled skill that a program starts from."""
+    found: dict[str, tuple[str, ...]] = {}
+    for paths, _ in _starts(planned):
+        found |= read_lock(paths.lock).sessions
+    return found
+
+
 def _check_start(planned: Planned, dataset: Dataset) -> None:
-    """Refuse to start from a compiled skill that was trained on examples of the present test split."""
+    """Refuse to start from a compiled skill that is quarantined, or was trained on examples of the test split."""
+    for paths, name in _starts(planned):
+        check_unused(read_lock(paths.lock).data.used, dataset.test, skill=name)
+        check_adoptable(paths)
+
+
+def _starts(planned: Planned) -> Iterator[tuple[ArtifactPaths, str]]:
+    """Yield the compiled skills that a program starts from, each with its name in the program."""
     for statement in planned.checked.program.statements:
         if isinstance(statement, Use) and statement.file is not None and statement.file.value.lower().endswith(".md"):
             paths = ArtifactPaths.of_skill_file(planned.root / statement.file.value)
             if paths is not None and paths.lock.exists():
-                check_unused(read_lock(paths.lock).data.used, dataset.test, skill=statement.file.value)
+                yield paths, statement.file.value

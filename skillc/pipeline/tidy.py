@@ -38,6 +38,7 @@ from skillc.pipeline.compile import Compiled, Job, open_run, search_and_test
 from skillc.pipeline.report import compile_json, compile_table, percent, spent_lines
 from skillc.plan.initial import initial_skill
 from skillc.plan.lock import has_digest, read_lock
+from skillc.provenance.quarantine import check_adoptable
 from skillc.run.folder import finish_run
 from skillc.run.stop import Stop
 from skillc.syntax.files import read_source
@@ -94,6 +95,7 @@ def skill_to_tidy(job: Job, file: Path | None) -> Document:
         raise SkillcError("the program is not compiled yet", hint="compile it, or name a skill with `--skill`")
     text = read_source(path).text
     refuse_unmerged(path, text, paths.of_folder(path.parent))
+    check_adoptable(paths if file is None else paths.of_folder(path.parent))
     lock = read_lock(paths.lock) if file is None and paths.lock.exists() else None
     own = lock is not None and has_digest(path.read_bytes(), lock.files.get(paths.key(path)))
     try:

@@ -237,6 +237,7 @@ class Lock(Frozen):
         looks: every look at the test split, oldest first.
         quarantined: ids of validation examples that could not be measured and were left out.
         history: the link of the run's last decision in the history; None in locks of earlier versions.
+        sessions: keys of the recorded sessions that rules are from, by a digest of the rule's text.
     """
 
     format_version: Literal[1] = 1
@@ -256,6 +257,7 @@ class Lock(Frozen):
     looks: tuple[LookLock, ...] = ()
     quarantined: tuple[str, ...] = ()
     history: Digest | None = None
+    sessions: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @property
     def tested(self) -> str | None:
@@ -304,6 +306,8 @@ def lock_json(lock: Lock) -> dict[str, JsonValue]:
         for name in ("always_read", "opened", "null_arm"):
             if arms.get(name, False) is None:
                 del arms[name]
+    if not lock.sessions:
+        del value["sessions"]
     return value
 
 

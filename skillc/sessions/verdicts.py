@@ -6,12 +6,15 @@ scan finds more in it than the person saw.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal, cast
 
+from skillc.data.withdrawn import BESIDE_STORE
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
+from skillc.files import write_atomically
 from skillc.sessions.audit import reason_apart
 from skillc.sessions.poison import Finding
 from skillc.sessions.store import Row, SessionStore
@@ -143,3 +146,16 @@ def apply_verdicts(store: SessionStore) -> None:
             reason = "suspect"
         store.execute("UPDATE sessions SET reason = ?, copy_of = NULL WHERE id = ?", (reason, row["id"]))
     store.find_copies()
+    _write_withdrawn(store)
+
+
+def _write_withdrawn(store: SessionStore) -> None:
+    """Write the keys of the withdrawn sessions beside the store, for those who read data without opening it."""
+    file = store.path.with_name(f"{store.path.stem}{BESIDE_STORE}")
+    keys = sorted(verdicts(store, "withdrawn"))
+    if not keys and not file.exists():
+        return
+    try:
+        write_atomically(file, json.dumps({"format_version": 1, "withdrawn": keys}, indent=2) + "\n")
+    except OSError as problem:
+        raise SkillcError(f"`{file}` cannot be written: {problem.strerror}") from problem

@@ -18,6 +18,7 @@ from skillc.gates.stages import reads_batch
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize import memory
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, UndecidedPatch, decision_record
+from skillc.optimize.from_sessions import has_sessions, refusal_of, sessions_of
 from skillc.optimize.gate.credit import Flips, attribute_flips, count_flips, credit_record, edits_to_keep
 from skillc.optimize.gate.gate import Decision, goal_of, mean_json, measure_validation
 from skillc.optimize.host import TESTS, stop_reason
@@ -38,6 +39,7 @@ class Patch:
         trial: the changes of a draft on training cases: the goal in millionths by example.
         tried: the skill of that trial if it is not the candidate.
         whole: whether its sections were written as a whole instead of changed by single edits.
+        read: ids of the training examples that the author of the whole could read; None for all of them.
     """
 
     edits: tuple[Edit, ...]
@@ -48,6 +50,7 @@ class Patch:
     trial: Mapping[str, int] = field(default_factory=dict)
     tried: Document | None = None
     whole: bool = False
+    read: frozenset[str] | None = None
 
 
 class CutOff(Exception):  # noqa: N818
@@ -64,6 +67,8 @@ class CutOff(Exception):  # noqa: N818
         self.reason = reason
 
 
+POISON = "poison"
+"""What is blamed for the rejection of a candidate with a rule that no skill may learn from a session."""
 DOWN = "down"
 """The reason of a run that ended because a model stayed unreachable."""
 
@@ -200,7 +205,7 @@ def _smaller_patch(engine: Engine, state: SearchState, decided: Sequence[_Decide
         out = [memory.fate(p, "pruned", why) for i, p in enumerate(proposals) if i not in keep]
         record["fates"] = [*_fates_of(patch.record), *out]
         proposals = tuple(proposals[i] for i in keep)
-    return Patch(edits, applied.document, record, text, proposals, whole=patch.whole)
+    return Patch(edits, applied.document, record, text, proposals, whole=patch.whole, read=patch.read)
 
 
 def _fates_of(record: Mapping[str, JsonValue]) -> list[JsonValue]:
@@ -230,7 +235,9 @@ async def _decide(
 ) -> list[_Decided]:
     verdicts = [await engine.scripts.check(patch.candidate) for patch in patches]
     before = [
-        state.decided.get(_pair(state, patch)) or (None if verdict.passed else _untested(engine, state, verdict))
+        _refused(engine, state, patch)
+        or state.decided.get(_pair(state, patch))
+        or (None if verdict.passed else _untested(engine, state, verdict))
         for patch, verdict in zip(patches, verdicts, strict=True)
     ]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
@@ -249,16 +256,29 @@ async def _decide(
 
 def _untested(engine: Engine, state: SearchState, verdict: ScriptVerdict) -> Mapping[str, JsonValue]:
     """Return the decision on a candidate whose scripts do not pass their tests, without a rollout."""
+    blame = None if verdict.unmeasured else TESTS
+    return _unmeasured(engine, state, "undecided" if verdict.unmeasured else "reject", blame, verdict.summary)
+
+
+def _refused(engine: Engine, state: SearchState, patch: Patch) -> Mapping[str, JsonValue] | None:
+    """Return the decision on a candidate with a rule that no skill may learn from a session; None if it has none."""
+    why = refusal_of(engine, state.incumbent, patch.candidate)
+    return _unmeasured(engine, state, "reject", POISON, f"refused: {why}") if why else None
+
+
+def _unmeasured(
+    engine: Engine, state: SearchState, result: str, blame: str | None, why: str
+) -> Mapping[str, JsonValue]:
     return {
-        "result": "undecided" if verdict.unmeasured else "reject",
-        "blame": None if verdict.unmeasured else TESTS,
+        "result": result,
+        "blame": blame,
         "evaluated": 0,
         "of": len(engine.dataset.validation),
         "gains": 0,
         "losses": 0,
         "gates": {},
         "goal": {"incumbent": mean_json(goal_of(engine, state.incumbent)), "candidate": None},
-        "reason": verdict.summary,
+        "reason": why,
     }
 
 
@@ -336,6 +356,28 @@ def reason(engine: Engine, decision: Decision) -> str:
     return f"gate `{decision.blame}` failed{seen}"
 
 
+def _with_sessions(engine: Engine, patch: Patch) -> dict[str, JsonValue]:
+    """Return the sessions that each edit is from, or those of a text without edits; nothing if the data names none."""
+    if not has_sessions(engine):
+        return {}
+    entries = patch.record.get("edits")
+    own = patch.proposals
+    if not (isinstance(entries, list) and entries):
+        return {"sessions": [*sessions_of(engine, patch.read)]}
+    if len(own) == len(entries) and not patch.whole:
+        read: list[frozenset[str] | None] = [each.read.union(each.cures, each.seen) for each in own]
+    elif own:
+        read = [frozenset[str]().union(*(each.read.union(each.cures, each.seen) for each in own))] * len(entries)
+    else:
+        read = [patch.read] * len(entries)
+    return {
+        "edits": [
+            {**entry, "sessions": [*sessions_of(engine, ids)]} if isinstance(entry, dict) else entry
+            for entry, ids in zip(entries, read, strict=True)
+        ]
+    }
+
+
 def _record(engine: Engine, state: SearchState, decided: _Decided, position: Position) -> dict[str, JsonValue]:
     patch, found = decided.patch, decided.flips
     credited = credit_record(engine, state, patch.edits, patch.candidate, found) if patch.edits and found else {}
@@ -343,6 +385,7 @@ def _record(engine: Engine, state: SearchState, decided: _Decided, position: Pos
         **decision_record(state, position, candidate=digest(patch.candidate), tokens=tokens(patch.candidate)),
         **decided.known,
         **patch.record,
+        **_with_sessions(engine, patch),
         **credited,
     }
 

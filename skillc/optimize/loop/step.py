@@ -24,6 +24,7 @@ from skillc.optimize.engine import (
     failing_examples,
     mean_score,
 )
+from skillc.optimize.from_sessions import refused as refused_edits
 from skillc.optimize.gate.decide import Patch, settle, with_rejected
 from skillc.optimize.loop.baseline import first_failure
 from skillc.optimize.memory import Fate, fate, shelve, shelve_unchosen, unmerged, unshelve, with_batch
@@ -187,7 +188,9 @@ async def _make_edits(
     for mechanism in engine.mechanisms:
         state = mechanism.after_reflections(state, reflections)
         further += mechanism.proposals(state, merged, budget)
-    state, merged, back = unshelve(state, [*merged, *further])
+    merged, poisoned = _without_poison(engine, [*merged, *further])
+    state = with_rejected(state, [RejectedEdit(wording(p.edit), why) for p, why in poisoned])
+    state, merged, back = unshelve(state, merged)
     merged, held = await _tested(engine, state, merged)
     screened, counts = await screen(engine, state, merged, batch)
     state = state.with_counters(screened=counts)
@@ -203,7 +206,7 @@ async def _make_edits(
     last = [] if pool else held[: engine.plan.optimize.candidates]
     state, refused = _refuse(state, held[len(last) :])
     record: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
-    record["fates"] = [*fates, *back, *refused, *waits]
+    record["fates"] = [*fates, *back, *refused, *waits, *(fate(p, "refused", why) for p, why in poisoned)]
     for mechanism in engine.mechanisms:
         record |= mechanism.step_record(state, reflections)
     if pool:
@@ -212,6 +215,13 @@ async def _make_edits(
         return StepCandidates(state, [edits_patch(engine, state, [proposal], record) for proposal, _ in last])
     missing = "" if merged or engine.optimizer.failed == failed else "the optimizer gave no reply"
     return StepCandidates(state, record=record, missing=missing)
+
+
+def _without_poison(engine: Engine, proposals: Sequence[Proposal]) -> tuple[list[Proposal], list[tuple[Proposal, str]]]:
+    """Return the proposals without those that no skill may learn from a session, and these with the reason."""
+    bad = refused_edits(engine, [proposal.edit for proposal in proposals])
+    left = [proposal for proposal in proposals if proposal.edit not in bad]
+    return left, [(each, bad[each.edit]) for each in proposals if each.edit in bad]
 
 
 async def _tested(

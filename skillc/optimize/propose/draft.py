@@ -22,6 +22,7 @@ from skillc.document.rewrites import WantedRule
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, goal_change
+from skillc.optimize.from_sessions import refused
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.propose.cases import (
     Measured,
@@ -72,6 +73,8 @@ class SkillDraft:
         cured, broke: ids of the improved and worsened cases.
         unexplained: ids of the cases without a rule.
         analysis: its author's explanation of the answers.
+        read: ids of all training examples that its author could read.
+        refused: the edits that no skill may learn from a session, with the reason; they are not among `edits`.
     """
 
     edits: tuple[Edit, ...]
@@ -83,6 +86,8 @@ class SkillDraft:
     broke: tuple[str, ...] = ()
     unexplained: tuple[str, ...] = ()
     analysis: str = ""
+    read: frozenset[str] = frozenset()
+    refused: tuple[tuple[str, str], ...] = ()
 
     @property
     def worth(self) -> Fraction:
@@ -169,6 +174,8 @@ def _failed_scripts(state: SearchState, draft: SkillDraft, problem: str) -> list
 def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried: Document, *, revised: bool) -> Patch:
     document, edits = apply_and_report(state.incumbent, final.edits)
     record: dict[str, JsonValue] = {"maker": "draft", "drafts": trials, "revised": revised, "edits": edits}
+    if final.refused:
+        record["fates"] = [{"edit": edit, "fate": "refused", "why": why} for edit, why in final.refused]
     trial = ""
     if final.failures or final.rights:
         trial = (
@@ -178,7 +185,7 @@ def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried
     text = f"a draft of {tokens(document)} tokens{trial}"
     text += f"; its analysis: {first_sentences(final.analysis, _ANALYSIS)}" if final.analysis else ""
     changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
-    return Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True)
+    return Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True, read=final.read)
 
 
 async def _tried(engine: Engine, state: SearchState, drafts: Sequence[SkillDraft]) -> list[SkillDraft]:
@@ -249,6 +256,9 @@ class _Writer:
         if reply is None:
             return None
         found, edits = reply
+        edits, bad = self._allowed(edits)
+        if not edits:
+            return None
         return SkillDraft(
             edits,
             apply_edits(self._state.incumbent, edits).document,
@@ -257,6 +267,8 @@ class _Writer:
             tuple(example for example, _ in self._checks),
             unexplained=_named(found, self._seen, cases),
             analysis=found.analysis,
+            read=frozenset(each.id for each in (*(e for e, _ in shown), *cases)),
+            refused=bad,
         )
 
     async def revise(self, best: SkillDraft) -> SkillDraft:
@@ -286,6 +298,7 @@ class _Writer:
         if reply is None:
             return best
         found, edits = reply
+        edits, bad = self._allowed(edits)
         wanted = apply_edits(best.text, edits).document
         against = _edits_between(self._state.incumbent, wanted, self._sections)
         if against is None:
@@ -293,7 +306,16 @@ class _Writer:
         text = apply_edits(self._state.incumbent, against).document
         named = (*best.unexplained, *_named(found, failed, cases))
         analysis = found.analysis or best.analysis
-        return replace(best, edits=against, text=text, unexplained=named, analysis=analysis)
+        read = best.read.union(there, (each.id for each in cases))
+        bad = (*best.refused, *bad)
+        return replace(best, edits=against, text=text, unexplained=named, analysis=analysis, read=read, refused=bad)
+
+    def _allowed(self, edits: tuple[Edit, ...]) -> tuple[tuple[Edit, ...], tuple[tuple[str, str], ...]]:
+        """Return the edits without those that no skill may learn from a session, and these with the reason."""
+        bad = refused(self._engine, edits)
+        for why in bad.values():
+            self._engine.observer.note(f"draft: {why}")
+        return tuple(edit for edit in edits if edit not in bad), tuple((wording(e), why) for e, why in bad.items())
 
     async def _ask(
         self, messages: Sequence[Mapping[str, str]], skill: Document, ordinal: int

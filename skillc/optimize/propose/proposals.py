@@ -38,6 +38,7 @@ class Proposal:
         seen: ids of the training examples that its author saw.
         guarded: near successes on which the screen tried it, as `moved`.
         returned: its returns from the shelf.
+        read: ids of all training examples that its authors could read, right ones included.
     """
 
     edit: Edit
@@ -49,6 +50,7 @@ class Proposal:
     seen: frozenset[str] = frozenset()
     guarded: tuple[tuple[str, int], ...] = ()
     returned: int = 0
+    read: frozenset[str] = frozenset()
 
     @property
     def gains(self) -> Mapping[str, int]:
@@ -250,6 +252,7 @@ def unite(proposals: Sequence[Proposal]) -> list[Proposal]:
         first = merged.get(key)
         if first is not None:
             cures = tuple(dict.fromkeys((*first.cures, *proposal.cures)))
-            proposal = replace(first, cures=cures, support=first.support + proposal.support)
+            support, read = first.support + proposal.support, first.read | proposal.read
+            proposal = replace(first, cures=cures, support=support, read=read)
         merged[key] = proposal
     return list(merged.values())

@@ -150,7 +150,9 @@ class _Reflector:
         edits: Sequence[ProposedEdit] = reply.edits
         for mechanism in self._engine.mechanisms:
             edits = mechanism.edits(self._kind, reply, edits)
-        proposals = read_proposals(list(edits[: self._edits]), ids)
+        shown = self._all if any(each.name == "lookups" for each in self._engine.mechanisms) else self._part
+        read = frozenset(example.id for example, _ in (*shown, *self._contrast))
+        proposals = [replace(each, read=read) for each in read_proposals(list(edits[: self._edits]), ids)]
         unexplained = tuple(ids[tag] for tag in reply.unexplained if tag in ids) if self._kind == "failures" else ()
         return Reflection(self._kind, tuple(proposals), unexplained, reply.summary, reply, ids)
 
@@ -297,4 +299,5 @@ def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:
     same = [each for each in proposals if wording(each.edit) == wording(merged.edit)]
     citing = [each for each in proposals if set(each.cures) & set(merged.cures)]
     authors = same or citing or proposals
-    return replace(merged, seen=frozenset().union(*(each.seen for each in authors)))
+    read = frozenset().union(*(each.read for each in proposals))
+    return replace(merged, seen=frozenset().union(*(each.seen for each in authors)), read=read)

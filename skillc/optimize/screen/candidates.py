@@ -19,6 +19,7 @@ from skillc.document.rewrites import WantedRule, edits_to
 from skillc.document.skill import Document, digest
 from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.from_sessions import refused
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.gate.pool import passes_text_gates
 from skillc.optimize.propose.cases import briefing
@@ -185,7 +186,7 @@ async def write_patch(
         reminding = [p for p in chosen if _alone(engine, section_of(state.incumbent, p))]
         suggested = [p for p in chosen if p not in reminding]
         edits = await _rewritten(engine, state, suggested, position, ordinal) if suggested else None
-        if edits is not None:
+        if edits is not None and not refused(engine, edits):
             every = (*edits, *(p.edit for p in reminding))
             document, entries = apply_and_report(state.incumbent, every)
             record = {**record, "suggestions": [p.to_json() for p in suggested], "edits": entries}

@@ -143,8 +143,9 @@ async def slow_update(
         engine.observer.note(f"slow update: {written.results[-1].message}")
         return state
     record: dict[str, JsonValue] = {"guidance": reply.guidance, "section": section.name}
-    patch = Patch((), written.document, record, f"guidance of {section.name}: {reply.guidance.strip()}")
     batch = [example for example, _ in compared.pairs]
+    text, read = f"guidance of {section.name}: {reply.guidance.strip()}", frozenset(each.id for each in batch)
+    patch = Patch((), written.document, record, text, read=read)
     return await settle(engine, state, [patch], batch, position, gates=gates_for(engine.plan.gates, slow=True))
 
 

@@ -24,6 +24,7 @@ from skillc.gates.evaluate import decide_all
 from skillc.gates.intervals import Truth
 from skillc.gates.terms import CallTerm, MeanTerm, Operation, Operator, SkillState, StateTerm, Term
 from skillc.optimize.engine import Engine, Position, SearchState
+from skillc.optimize.from_sessions import refused
 from skillc.optimize.gate.credit import Flips, attribute_flips, distinct_words, flips
 from skillc.optimize.gate.decide import Patch, committed, settle
 from skillc.optimize.gate.gate import evidence, goal_of, mean_json, skills_by_name, text_evidence
@@ -199,7 +200,7 @@ def _patch(
     document, changed = apply_and_report(state.incumbent, fitting)
     gone = ", ".join(edit.rule for edit in fitting if isinstance(edit, Delete)) or "none"
     text = f"tidied to {tokens(document)} tokens, rules left out: {gone}"
-    return Patch(fitting, document, {**record, "edits": changed}, text, whole=True)
+    return Patch(fitting, document, {**record, "edits": changed}, text, whole=True, read=frozenset())
 
 
 async def _rewritten(
@@ -223,7 +224,10 @@ async def _rewritten(
     if isinstance(edits, Refusal):
         engine.observer.note(f"tidy: {edits.reason}")
         return ()
-    return edits
+    bad = refused(engine, edits)
+    for why in bad.values():
+        engine.observer.note(f"tidy: {why}")
+    return tuple(edit for edit in edits if edit not in bad)
 
 
 def has_rules(section: Section | None) -> TypeGuard[Section]:

@@ -1,0 +1,85 @@
+"""Examples that are made from recorded sessions: which sessions an edit is from, and which texts may not become a rule.
+
+A text in a session is data. A rule that asks for what the scan of sessions finds, or that repeats a passage of an
+example, is refused, also if it improves the score. Runs whose data has no field `session` behave as if this were not
+here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from skillc.document.edits import Add, Edit, Replace
+from skillc.document.skill import Document
+from skillc.optimize.engine import Engine
+from skillc.outcomes import Example
+from skillc.sessions.poison import scan_rule
+
+SESSION = "session"
+"""The data field with the key of the session that a row is from."""
+_RUN = 8
+"""Words in a row that a rule may not share with an example; a rule that quotes a few words shares less."""
+_SHARE = 0.6
+"""Of a shorter rule, the share of its words."""
+_FEWEST = 5
+
+
+def has_sessions(engine: Engine) -> bool:
+    """Return whether the data names the sessions that it is from."""
+    return any(field.name == SESSION for field in engine.plan.data.fields)
+
+
+def sessions_of(engine: Engine, examples: Iterable[str] | None) -> list[str]:
+    """Return the keys of the sessions of some training examples, by their ids; of all if None."""
+    ids = None if examples is None else set(examples)
+    keys = (e.fields.get(SESSION) for e in engine.dataset.train if ids is None or e.id in ids)
+    return sorted({key for key in keys if isinstance(key, str) and key})
+
+
+def refusal(engine: Engine, text: str) -> str:
+    """Return why a text may not become a rule, empty if it may."""
+    if not text.strip() or not has_sessions(engine):
+        return ""
+    found = scan_rule(text)
+    if found:
+        return f"the rule {found[0][0]}"
+    return "the rule repeats a passage of an example" if _is_copy(text, engine.dataset.train) else ""
+
+
+def refused(engine: Engine, edits: Sequence[Edit]) -> dict[Edit, str]:
+    """Return the edits whose texts may not become a rule, each with the reason."""
+    whys = {edit: refusal(engine, edit.text) for edit in edits if isinstance(edit, Add | Replace)}
+    return {edit: why for edit, why in whys.items() if why}
+
+
+def refusal_of(engine: Engine, before: Document, after: Document) -> str:
+    """Return why a candidate may not be tried: one of its new rules or texts may not be in a skill."""
+    if not has_sessions(engine):
+        return ""
+    known = {rule.text for rule in before.rules} | {section.text for section in before.sections}
+    new = [rule.text for rule in after.rules if rule.text not in known]
+    new += [each.text for each in after.sections if not each.rules and each.text not in known and not each.is_script]
+    return next((why for text in new if (why := refusal(engine, text))), "")
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _is_copy(text: str, examples: Sequence[Example]) -> bool:
+    """Return whether a text has a passage of an example's inputs, word for word."""
+    words = _words(text)
+    size = min(_RUN, max(_FEWEST, round(_SHARE * len(words))))
+    if len(words) < size:
+        return False
+    runs = [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+    for example in examples:
+        whole = f" {' '.join(_words(_inputs(example)))} "
+        if any(f" {run} " in whole for run in runs):
+            return True
+    return False
+
+
+def _inputs(example: Example) -> str:
+    return "\n".join(str(value) for value in example.inputs.values())

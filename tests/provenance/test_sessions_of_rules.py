@@ -1,0 +1,53 @@
+"""Which sessions a rule is from, by the decisions that wrote it."""
+
+from skillc.document.edits import Add, Delete, Replace, apply_edits
+from skillc.document.skill import Document, Section, digest
+from skillc.provenance.rules import sessions_of_rules, text_key
+
+
+def skill():
+    return Document("imitate", "about", (Section("rules", "trainable"), Section("guidance", "slow")))
+
+
+def step(before, edits, sessions, **more):
+    after = apply_edits(before, edits)
+    rows = []
+    for edit, report, keys in zip(edits, after.results, sessions, strict=True):
+        op = {Add: "add", Replace: "replace", Delete: "delete"}[type(edit)]
+        rows.append({"op": op, "rule": report.rule, "sessions": keys})
+    line = {"result": "accept", "incumbent": digest(before), "candidate": digest(after.document), "edits": rows, **more}
+    return after.document, line
+
+
+def found(lines, start, best, known=None):
+    return sessions_of_rules(lines, start, best, ["a", "b", "c", "d"], known or {})
+
+
+def test_each_rule_has_the_sessions_of_its_edit_and_a_replaced_one_those_of_both():
+    start = skill()
+    one, first = step(start, (Add("rules", "One."), Add("rules", "Two.")), (["a"], ["b"]))
+    two, second = step(one, (Replace(one.rules[0].id, "One and more."),), (["c"],))
+    rejected = {
+        **second,
+        "result": "reject",
+        "candidate": "other",
+        "edits": [{**second["edits"][0], "sessions": ["d"]}],
+    }
+    got = found([first, rejected, second], start, two)
+    assert got == {text_key("One and more."): ("a", "c"), text_key("Two."): ("b",)}
+
+
+def test_a_merged_rule_has_the_sessions_of_all_its_parents():
+    start = skill()
+    one, first = step(start, (Add("rules", "One."), Add("rules", "Two.")), (["a"], ["b"]))
+    edits = (Replace(one.rules[0].id, "Both."), Delete(one.rules[1].id))
+    two, second = step(one, edits, ([], []), kind="tidy")
+    assert found([first, second], start, two) == {text_key("Both."): ("a", "b")}
+
+
+def test_a_rule_that_no_decision_explains_is_from_all_and_one_by_hand_from_none():
+    start = skill()
+    made = apply_edits(start, (Add("rules", "Unexplained."),)).document
+    assert found([], start, made) == {text_key("Unexplained."): ("a", "b", "c", "d")}
+    assert found([], made, made) == {}
+    assert found([], made, made, {text_key("Unexplained."): ("a",)}) == {text_key("Unexplained."): ("a",)}
