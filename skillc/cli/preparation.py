@@ -130,8 +130,8 @@ def _new_from_sessions(
     from skillc.sessions.starting import program_files, program_name, refuse_existing, write_program
     from skillc.sessions.store import DEFAULT, SessionStore
 
-    named = program_name(skill, project)
-    name = output.stem if output is not None else named
+    named = output is not None and (skill is not None or project is not None)
+    name = output.stem if output is not None and named else program_name(skill, project)
     folder = output.parent if output is not None else Path()
     files = program_files(name, folder)
     refuse_existing(files)

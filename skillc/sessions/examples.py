@@ -94,13 +94,14 @@ def examples_of(
         SkillcError: the store cannot be read.
     """
     outcomes = outcomes_of(store, skill)
+    elsewhere = outcomes_of(store, None).keys() - outcomes.keys() if skill is not None else set()
     left = Counter[str]()
     picked: list[tuple[str, str, str, str, str | None, str | None]] = []
     for number, row in enumerate(store.rows(reason=None, project=project), 1):
         report(number)
         label = outcomes.get(row.key)
         if label is None:
-            left["not labelled"] += 1
+            left["labelled for another skill or none" if row.key in elsewhere else "not labelled"] += 1
         elif label.outcome == "unclear":
             left["unclear whether they worked"] += 1
         else:

@@ -101,6 +101,13 @@ def test_long_answers_compile_with_a_judge_that_reads_what_worked_and_what_faile
     assert summary["test"]["gain"] > 0.5
 
 
+def test_all_labelled_sessions_of_any_project_need_a_name(folder):
+    done = skillc("new", "--from-sessions", "--project", "", folder=folder)
+    assert done.returncode == 2
+    assert "--skill NAME" in done.stderr
+    assert skillc("new", "--from-sessions", "--project", "", "-o", "every.skill", folder=folder).returncode == 0
+
+
 def test_json_and_a_project(folder):
     done = skillc("new", "--from-sessions", "--project", "shop", "--output", "made/mine.skill", "--json", folder=folder)
     assert done.returncode == 0, done.stderr

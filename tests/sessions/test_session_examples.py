@@ -88,7 +88,11 @@ def test_only_usable_sessions_with_a_clear_label_for_the_skill_become_examples(t
     with SessionStore(path) as store:
         found = examples_of(store, skill="route")
         assert [(each.session, each.outcome) for each in found.examples] == [("a", "worked"), ("b", "failed")]
-        assert found.left_out == {"not labelled": 3, "unclear whether they worked": 1}
+        assert found.left_out == {
+            "labelled for another skill or none": 2,
+            "not labelled": 1,
+            "unclear whether they worked": 1,
+        }
         assert {each.session for each in examples_of(store, project="shop").examples} == {"a", "b", "d"}
         store.execute("UPDATE sessions SET reason = 'no end' WHERE key = 'a'")
         assert [each.session for each in examples_of(store, skill="route").examples] == ["b"]
