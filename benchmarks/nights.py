@@ -17,13 +17,13 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from fractions import Fraction
 from math import comb
 from statistics import median
 
-from skillc.evolve.drift import judge_drift
+from skillc.evolve.drift import ERROR as DRIFT_ERROR
+from skillc.evolve.drift import FOR_LOCK, lower_bound
 from skillc.evolve.spending import HOPELESS, PATIENCE, share
-from skillc.stats.betting import evidence_above
+from skillc.stats.betting import evidence_above, evidence_below
 
 NIGHTS, ROWS, ERROR, DIFFERING, GAIN = 90, 16, 0.05, 0.16, 0.08
 RULES = ("each night at 5 %", "all rows at 5 %", "equal, one night", "equal, e-process", "series, e-process")
@@ -61,12 +61,12 @@ def first_accept(rule: str, gain: float, seed: int) -> int | None:
 
 def first_fall(now: float, seed: int, *, then: float = 0.8, count: int = 400, rows: int = 20) -> int | None:
     """Return the night on which a fall is found, None without one."""
-    rng, seen = random.Random(seed), list[list[float]]()
-    locked = Fraction(sum(rng.random() < then for _ in range(count)), count)
+    rng, seen = random.Random(seed), list[float]()
+    mean = sum(rng.random() < then for _ in range(count)) / count
+    floor = lower_bound(mean, count, low=0.0, high=1.0) - 0.05
     for night in range(1, NIGHTS + 1):
-        seen.append([float(rng.random() < now) for _ in range(rows)])
-        found = judge_drift(seen, locked=(locked, count), limit=Fraction(1, 20), low=Fraction(0), high=Fraction(1))
-        if found.word == "fallen":
+        seen += [float(rng.random() < now) for _ in range(rows)]
+        if evidence_below(seen, floor, low=0.0, high=1.0) >= 1 / (DRIFT_ERROR - FOR_LOCK):
             return night
     return None
 
@@ -82,12 +82,11 @@ def main(series: int) -> None:
         middle = f"{median(true):.0f}" if true else "–"
         print(f"| {rule} | {100 * wrong:.1f} % | {100 * len(true) / series:.1f} % | {middle} |", flush=True)
     print("\n| lock | fall | found in 90 nights | median night |\n|---|---|---|---|")
-    few = max(1, series // 4)
     for count in (400, 100):
         for fall in (0.0, 0.1, 0.15, 0.2, 0.25):
-            found = [n for seed in range(few) if (n := first_fall(0.8 - fall, 20_000 + seed, count=count))]
+            found = [n for seed in range(series) if (n := first_fall(0.8 - fall, 20_000 + seed, count=count))]
             middle = f"{median(found):.0f}" if found else "–"
-            print(f"| {count} | {100 * fall:.0f} points | {100 * len(found) / few:.1f} % | {middle} |", flush=True)
+            print(f"| {count} | {100 * fall:.0f} points | {100 * len(found) / series:.1f} % | {middle} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -118,9 +118,9 @@ def log_table(records: Sequence[Json]) -> RenderableType:
     """Return the table of all nights, oldest first."""
     if not records:
         return Text("no night has run yet")
-    table = Table(box=None, pad_edge=False)
-    for name in ("night", "date", "new", "usable", "suspect", "rows", "calls", "cost", "error left", "drift", "result"):
-        table.add_column(name, justify="left" if name in ("date", "drift", "result") else "right")
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for name in ("night", "date", "new", "usable", "suspect", "rows", "calls", "cost", "error", "drift", "result"):
+        table.add_column(name, justify="left" if name in ("date", "drift", "result") else "right", no_wrap=True)
     for each in records:
         drift = each["drift"]
         left = each["error"]["declared"] - each["error"]["spent"]
@@ -134,11 +134,12 @@ def log_table(records: Sequence[Json]) -> RenderableType:
             f"{each['spent']['calls']:,}",
             _cost(each),
             f"{100 * left:.2f}%",
-            drift["word"] if drift["mean"] is None else f"{drift['word']}, e = {drift['evidence']:.2g}",
+            drift["word"],
             _short(each),
         )
     last = records[-1]
-    return Group(table, Text(""), Text(f"last: {result_line(last)}"))
+    heads = Text("new, usable, suspect: sessions; rows: added; error: what is left of the budget over all nights")
+    return Group(table, Text(""), heads, Text(f"last: {result_line(last)}"))
 
 
 def log_json(records: Sequence[Json]) -> Json:
