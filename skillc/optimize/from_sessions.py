@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine
 from skillc.outcomes import Example
-from skillc.sessions.poison import scan_rule
+from skillc.sessions.poison import revealed, scan_rule
 
 SESSION = "session"
 """The data field with the key of the session that a row is from."""
 _RUN = 8
 """Words in a row that a rule may not share with an example; a rule that quotes a few words shares less."""
-_SHARE = 0.6
-"""Of a shorter rule, the share of its words."""
 _FEWEST = 5
+"""Words of a sentence from which on all of it may not be one of an example."""
+_FEWEST_LETTERS = 10
+_ENCODED = 24
+"""Letters of a word that is no word, such as encoded text."""
+_SENTENCE = re.compile(r"[.!?:;。！？\n]+(?:\s|$)|[。！？\n]")
 
 
 def has_sessions(engine: Engine) -> bool:
@@ -63,22 +67,27 @@ def refusal_of(engine: Engine, before: Document, after: Document) -> str:
     return next((why for text in new if (why := refusal(engine, text))), "")
 
 
+def _is_copy(text: str, examples: Sequence[Example]) -> bool:
+    """Return whether a text has a passage or a whole sentence of an example's inputs, word for word."""
+    runs: list[str] = []
+    for sentence in _SENTENCE.split(revealed(text)):
+        words = _words(sentence)
+        runs += [word for word in words if len(word) >= _ENCODED]
+        if len(words) >= _FEWEST:
+            size = min(_RUN, len(words))
+            runs += [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
+        elif len(whole := " ".join(words)) >= _FEWEST_LETTERS and not whole.isascii():
+            runs.append(whole)  # A language that does not part words.
+    return any(f" {run} " in read for example in examples for read in [_read(_inputs(example))] for run in runs)
+
+
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _is_copy(text: str, examples: Sequence[Example]) -> bool:
-    """Return whether a text has a passage of an example's inputs, word for word."""
-    words = _words(text)
-    size = min(_RUN, max(_FEWEST, round(_SHARE * len(words))))
-    if len(words) < size:
-        return False
-    runs = [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
-    for example in examples:
-        whole = f" {' '.join(_words(_inputs(example)))} "
-        if any(f" {run} " in whole for run in runs):
-            return True
-    return False
+@lru_cache(maxsize=20_000)
+def _read(text: str) -> str:
+    return f" {' '.join(_words(revealed(text)))} "
 
 
 def _inputs(example: Example) -> str:

@@ -13,6 +13,7 @@ from skillc.conflict import check_merged
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.plan.lock import read_lock
+from skillc.provenance.quarantine import check_adoptable
 from skillc.publish.changes import text_diff
 from skillc.publish.destinations import destinations, edited, folders, keep_copies, known_versions
 from skillc.publish.kept import adopted, append_log, digest_of, now, project_lock
@@ -121,6 +122,7 @@ def _bring(
                 f"`{entry.name}` in `{MANIFEST}` has no version", hint=f"`skillc update {entry.name}` stages one"
             )
         version = pinned_version(root, entry)
+        check_adoptable(version.paths)
         files, lock, known = version.files(), version.lock(), known_versions(root, entry.name)
         changed = edited(destinations(root, entry, environment))
         if changed and not force:

@@ -15,6 +15,7 @@ from skillc.artifacts.install import check_valid
 from skillc.conflict import check_merged
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
+from skillc.provenance.quarantine import check_adoptable
 from skillc.publish.changes import Changes, changes_between, is_tested, text_diff
 from skillc.publish.destinations import (
     ADOPTIONS,
@@ -143,6 +144,7 @@ def stage(project: Path, name: str, paths: ArtifactPaths, *, by: str, again: boo
         check_merged(paths)
         files = read_folder(paths.folder)
         check_valid(paths, files)
+        check_adoptable(paths)
         digest = digest_of(files)
         if entry.policy.who == "never" or digest == (entry.upstream or entry.version):
             unstage(project, name)
@@ -259,6 +261,8 @@ def adopt(
                 f"the version to adopt is `{ready.digest[:12]}`, and `--digest` names `{digest}`",
                 hint=f"review it again: `skillc update {name}`",
             )
+        if (waits := staged(project, name)) is not None:
+            check_adoptable((waits.upstream or waits.version).paths)
         event = {"event": "adopted", "who": by, "why": why, "policy": policy}
         return apply(project, ready, event, environment)
 
@@ -358,6 +362,7 @@ def rollback(
         else:
             record = _adopted_as(project, name, to, entry)
         version = kept_version(project, name, str(record["version"]))
+        check_adoptable(version.paths)
         places = destinations(project, entry, environment)
         changed = edited(places)
         base = pinned_version(project, entry).files() if entry.version is not None else {}

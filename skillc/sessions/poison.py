@@ -165,13 +165,18 @@ def scan_rule(text: str) -> tuple[tuple[str, str], ...]:
     if ROLES.search(low):
         findings.append(("imitates a role", _short(plain, 0)))
     for part, how in _decoded(plain):
-        if _strongest(part.lower(), 0.0) is not None:
+        if _strongest(part.lower(), 1.5) is not None or _orders(part.lower()):
             findings.append((how, _short(part, 0)))
     for sign in SIGNS:
         match = sign.pattern.search(low) if sign.name in (*_ACTS, "authority") else None
         if match is not None:
             findings.append((_NAMES[sign.name], _short(plain, match.start())))
     return tuple(dict(reversed(findings)).items())
+
+
+def revealed(text: str) -> str:
+    """Return a text as an agent understands it: without invisible characters and look-alike letters."""
+    return _revealed(text)[0]
 
 
 # ---- places ----------------------------------------------------------------------------------------

@@ -64,6 +64,8 @@ def test_withdrawing_quarantines_what_was_learned_and_the_next_compile_is_withou
     refused = run("install", learned / "imitate.skill", "--to", "codex", "--project", learned / "project")
     assert "quarantined" in str(refused.exception)
     assert not (learned / "project" / ".agents").exists()
+    staged = run("update", "imitate", "--project", learned / "project")
+    assert "quarantined" in str(staged.exception) + staged.output
     # The file travels with the skill: without the store it is refused all the same.
     (learned / ".skillc" / "sessions.withdrawn.json").unlink()
     with pytest.raises(SkillcError, match="quarantined"):
