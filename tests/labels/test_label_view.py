@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from time import perf_counter
+import sys
+from time import process_time
 
 import pytest
 from labelled import add_sessions, agent, call, make_store, session, user
@@ -217,9 +218,9 @@ def test_a_megabyte_and_thousands_of_steps_stay_small():
     big = session(
         "a", "Go.", *call("x", "y" * 1_000_000), *(each for i in range(3_000) for each in call(f"{i}", "ok\n" * 99))
     )
-    start = perf_counter()
+    start = process_time()
     folded = session_text(big, {})
-    assert perf_counter() - start < 1
+    assert process_time() - start < 1
     assert len(folded.plain) < 60_000
     assert "999,000 characters more" in folded.plain
     assert "5,763 steps left out" in folded.plain
@@ -229,9 +230,10 @@ def test_a_megabyte_and_thousands_of_steps_stay_small():
 def test_two_thousand_sessions_open_in_a_second(tmp_path):
     made = [session(f"s{i:04}", f"Request {i}.", *call("x", "y" * 1_000), agent("ok")) for i in range(2_000)]
     path = make_store(tmp_path / "s.db", made, [(f"s{i:04}", "", "worked") for i in range(0, 2_000, 3)])
-    start = perf_counter()
+    start = process_time()
     lines, _ = press(path, "w", look=lambda app: len(app.query_one(Queue).on_screen()))
-    assert perf_counter() - start < 1.5
+    # Of the processor: the machine may have other work.
+    assert process_time() - start < 1.5
     assert lines < 24
 
 
@@ -245,6 +247,17 @@ def test_without_colours_the_cursor_is_a_sign(path, monkeypatch):
     (first, second), _ = press(path, "w", look=line, wait=0.3)
     assert first.startswith(">w Write a reply")
     assert second.startswith(" · Find the zebra")
+
+
+def test_without_textual_the_extra_is_named(path, monkeypatch):
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == "textual" or name == "skillc.labels.terminal"
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "textual", None)
+    with SessionStore(path) as store, pytest.raises(SkillcError, match="needs textual") as raised:
+        run_view(store, (), "ada")
+    assert raised.value.hint == 'pip install "skillc[label]"'
 
 
 def test_a_view_without_a_terminal_or_sessions_is_refused(path, tmp_path):

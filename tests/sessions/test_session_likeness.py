@@ -1,10 +1,12 @@
 """Sessions with nearly the same request are one cluster, others are not."""
 
 import random
+import sys
 
 import pytest
 from labelled import WORDS
 
+from skillc.errors import SkillcError
 from skillc.sessions.likeness import cluster, normal_words
 
 LONG = (
@@ -89,3 +91,10 @@ def test_what_most_requests_share_is_a_template_and_makes_no_two_the_same():
 def test_one_value_in_two_forms_is_one_word():
     assert normal_words("on 12 May 2026 at 10:30") == ["on", "xnumberx", "at", "xnumberx"]
     assert normal_words("we may go and be effaced") == ["we", "may", "go", "and", "be", "effaced"]
+
+
+def test_without_datasketch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "datasketch", None)
+    with pytest.raises(SkillcError, match="needs datasketch") as raised:
+        cluster([("a", "Go.")])
+    assert raised.value.hint == 'pip install "skillc[sessions]"'
