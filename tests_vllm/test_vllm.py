@@ -140,14 +140,16 @@ def test_base_skill_and_a_trained_adapter_are_compared_on_the_same_examples(shop
         if text in each[-1]["content"]
     ]
     (tmp_path / "learned.json").write_text(json.dumps(learned))
-    line = [PYTHON, HERE / "train_adapter.py", MODEL, tmp_path / "tuned", tmp_path / "learned.json", "20"]
+    line = [PYTHON, HERE / "train_adapter.py", MODEL, tmp_path / "tuned", tmp_path / "learned.json", "60"]
     first, last = json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout)
-    assert last < first / 2
+    assert last < first / 10
     found = shop.run("eval", "things.skill", "--adapter", str(tmp_path / "tuned"), "--json")
     assert [arm["arm"] for arm in found["arms"]] == ["base", "skill", "lora", "skill+lora"]
     means = {arm["arm"]: arm["mean"] for arm in found["arms"]}
     assert {arm["n"] for arm in found["arms"]} == {found["examples"]}
     assert means["skill"] > means["base"] and means["lora"] > means["base"]
+    # Requests of the adapter in the same batch change nothing that the base says; another batch, a few near ties.
+    assert abs(means["base"] - undisturbed[0]["test"]["none"]["mean"]) < 0.06
     sent = {arm["arm"]: arm["tokens_sent"] for arm in found["arms"]}
     assert sent["lora"] == sent["base"] < sent["skill"] == sent["skill+lora"]
     assert (found["pairs"][0]["arm"], found["pairs"][0]["reference"]) == ("lora", "skill")

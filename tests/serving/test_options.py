@@ -63,7 +63,7 @@ def test_every_option_is_a_documented_flag(place):
         *("--enable-prompt-tokens-details", "--revision", "abc", "--chat-template", f"{root}/chat.jinja"),
         *("--max-model-len", "8192", "--dtype", "float16", "--quantization", "awq"),
         *("--gpu-memory-utilization", "0.9", "--tensor-parallel-size", "2", "--data-parallel-size", "3"),
-        *("--enable-lora", "--max-loras", "2", "--max-lora-rank", "32"),
+        *("--enable-lora", "--max-loras", "3", "--max-lora-rank", "32"),
         *("--lora-modules", f"critic={root}/adapters/critic", f"poet={root}/adapters/poet"),
         *("--block-size", "32"),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -102,6 +102,8 @@ def launch_of(model: ModelPlan, root: Path, address: str | None) -> Launch:
             "tokenizer": tokenizer_id,
             "chat template": template_digest,
             "adapters": {each: _folder_digest(folder, memory) for each, folder in adapters.items()},
+            # Replies of a base model beside adapters differ without the empty slot.
+            **({"lora slots": _slots(adapters)} if adapters else {}),
             "address": address,
             **({"batch invariant": True} if invariant else {}),
         }
@@ -207,10 +209,19 @@ def command(launch: Launch, python: Path, names: Sequence[str], port: int) -> li
         if value is not None:
             flags += [flag, str(value)]
     if launch.lora:
-        flags += ["--enable-lora", "--max-loras", str(len(launch.lora)), *_rank_flag(launch)]
+        flags += ["--enable-lora", "--max-loras", str(_slots(launch.lora)), *_rank_flag(launch)]
         flags += ["--lora-modules", *(f"{name}={folder}" for name, folder in launch.lora)]
     address = ["--host", HOST, "--port", str(port), "--served-model-name", *names]
     return [str(python), "-m", _MODULE, "--model", launch.source, *address, *flags, *options.args]
+
+
+def _slots(adapters: Sized) -> int:
+    """Return the slots for adapters: one more than there are, which stays empty.
+
+    On the CPU vLLM reads the last slot for a request of the base model that shares a batch with one of an adapter, and
+    so adds the adapter in the last slot to it (vllm-project/vllm#48421). An empty slot adds nothing.
+    """
+    return len(adapters) + 1
 
 
 def _rank_flag(launch: Launch) -> list[str]:
