@@ -267,6 +267,11 @@ class Lock(Frozen):
         )
 
 
+def text_key(text: str) -> str:
+    """Return how `Lock.sessions` names a rule or a section: by its text, whose spaces do not matter."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
 def has_digest(content: bytes, digest: str | None) -> bool:
     """Whether a file has a digest, also if git has converted its line ends."""
     return digest in [hashlib.sha256(each).hexdigest() for each in (content, content.replace(b"\r\n", b"\n"))]

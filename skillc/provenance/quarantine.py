@@ -16,8 +16,7 @@ from skillc.data.withdrawn import QUARANTINE, read_withdrawn, withdrawn_near
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
-from skillc.plan.lock import Lock, read_lock
-from skillc.provenance.rules import text_key
+from skillc.plan.lock import Lock, read_lock, text_key
 from skillc.sessions.store import SessionStore
 from skillc.text import counted, listed
 

@@ -6,20 +6,15 @@ too. It errs on the side of more: where a decision does not record who read what
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import JsonValue
 
 from skillc.document.skill import Document, digest
 from skillc.json_values import objects_in
+from skillc.plan.lock import text_key
 
 Line = Mapping[str, JsonValue]
-
-
-def text_key(text: str) -> str:
-    """Return how the lock names a rule or a section: by its text, whose spaces do not matter."""
-    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
 def sessions_of_rules(

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from skillc.json_values import rounded
+from skillc.plan.lock import text_key
 from skillc.review.confidence import SPLIT_WORDS, detectable_words, difference, ends_of_difference, noise_words
 from skillc.review.decisions import Decision
 from skillc.review.log import bound_json, fitted, run_json
@@ -34,11 +35,18 @@ def why_table(view: RunView, line: Traced, path: str) -> RenderableType:
     part = f"  {line.compiled.part}" if line.compiled is not None and line.compiled.part else ""
     head = plain(f"{path}:{line.number}{part}", "bold")
     rows = [*_written(view, line), *(_origin_rows(view, line) if line.origin is not None else ())]
+    rows += [("sessions", plain(listed(keys, most=NAMED))) for keys in [sessions_behind(view, line)] if keys]
     rows += list(_removal_rows(view, line))
     words = _confidence(view) if line.origin is not None else ()
     notes = [*(plain(text, "dim") for text in words), *(plain(f"missing: {text}", "yellow") for text in view.missing)]
     text = block(plain(line.text.strip() or "(a blank line)"))
     return Group(head, text, Text(), facts(rows), *([Text()] if notes else []), *notes)
+
+
+def sessions_behind(view: RunView, line: Traced) -> tuple[str, ...]:
+    """Return the keys of the recorded sessions that a line is from; none for a line by hand."""
+    part = part_of(view, line) if line.by == "a step" else None
+    return view.lock.sessions.get(text_key(part.text), ()) if view.lock is not None and part is not None else ()
 
 
 def _written(view: RunView, line: Traced) -> Iterator[tuple[str, str | RenderableType]]:
@@ -216,7 +224,11 @@ def why_json(view: RunView, lines: Sequence[Traced], path: str) -> dict[str, Jso
 def _line_json(view: RunView, line: Traced, others: Sequence[tuple[str, StoredRun]]) -> JsonValue:
     part = part_of(view, line) if line.by in ("a step", "the program") else None
     removal = removal_of(view, part, line.origin, view.best, others) if part is not None else None
+    sessions: dict[str, JsonValue] = (
+        {"sessions": [*sessions_behind(view, line)]} if view.lock is not None and view.lock.sessions else {}
+    )
     return {
+        **sessions,
         "line": line.number,
         "text": line.text,
         "part": line.compiled.part if line.compiled is not None else "",

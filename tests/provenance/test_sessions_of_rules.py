@@ -2,7 +2,8 @@
 
 from skillc.document.edits import Add, Delete, Replace, apply_edits
 from skillc.document.skill import Document, Section, digest
-from skillc.provenance.rules import sessions_of_rules, text_key
+from skillc.plan.lock import text_key
+from skillc.provenance.rules import sessions_of_rules
 
 
 def skill():

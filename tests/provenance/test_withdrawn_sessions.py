@@ -15,9 +15,8 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.cli import skillc
 from skillc.data.withdrawn import withdrawn_near
 from skillc.errors import SkillcError
-from skillc.plan.lock import read_lock
+from skillc.plan.lock import read_lock, text_key
 from skillc.provenance.quarantine import check_adoptable, held_rules, quarantine_file
-from skillc.provenance.rules import text_key
 
 PLAIN = HELD_OUT["plain claims"]
 
