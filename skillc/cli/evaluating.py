@@ -39,8 +39,8 @@ class Names(click.ParamType[tuple[str, ...]]):
     "--arms",
     type=Names(*ARM_NAMES),
     help="The skills of the program to score: none (or base), initial, one_shot, compiled (or skill); with an adapter "
-    "base, skill, lora, skill+lora. one_shot is written by the optimizer model, once. Default: none,initial,compiled; "
-    "with an adapter all four of it.",
+    "base, skill, lora, skill+lora, which are all of its default. one_shot is written by the optimizer model, once. "
+    "Default: none,initial,compiled.",
 )
 @click.option(
     "--adapter",

@@ -65,6 +65,9 @@ def prepare_run(planned: Planned, options: EvalOptions) -> EvalRun:
     Raises:
         SkillcError: an option, file or model cannot be used, or the caps cannot pay for all of it.
     """
+    for name, value in (("--judge-check", options.judge_check), ("--allow-trained", options.allow_trained)):
+        if value:
+            raise SkillcError(f"`{name}` is for an adapter, and none is named", hint="add `--adapter FOLDER`")
     places = places_of(planned, options.rollouts, options.programs, settings=options.settings, offline=options.offline)
     jobs: list[EvalJob] = []
     notes: list[str] = []

@@ -26,6 +26,7 @@ from skillc.evaluate.adapters.report import arms_json, arms_preview_lines, arms_
 from skillc.evaluate.adapters.run import ArmsEvaluation, evaluate_arms
 from skillc.evaluate.files import csv_text
 from skillc.evaluate.job import EvalOptions, prepare_eval
+from skillc.evaluate.several import prepare_run
 from skillc.frontend import plan_file
 from skillc.models.calls import Call
 from skillc.models.client import Client
@@ -283,6 +284,13 @@ def test_the_adapter_has_paid_after_its_cost_by_what_a_call_saves(folder: Path) 
 def test_what_has_no_meaning_beside_an_adapter_is_refused(folder: Path, wanted: dict[str, Any], message: str) -> None:
     with pytest.raises(SkillcError, match=message):
         arms_job(folder, **wanted)
+
+
+@pytest.mark.parametrize("wanted", [{"allow_trained": True}, {"judge_check": Path("check.json")}])
+def test_options_for_adapters_need_one(folder: Path, wanted: dict[str, Any]) -> None:
+    planned = plan_file(folder / "things.skill", runnable=True, complete=False)
+    with pytest.raises(SkillcError, match="is for an adapter, and none is named"):
+        prepare_run(planned, EvalOptions(**wanted))
 
 
 def test_a_program_without_a_compiled_skill_is_told_what_can_be_compared(shop: Path) -> None:
