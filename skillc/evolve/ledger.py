@@ -153,21 +153,22 @@ class Ledger:
         path = self.place(night) / f"{name}.json"
         if path.exists():
             return _read(path)
-        result = work()
-        self._write(path, result)
-        return result
+        self._write(path, work())
+        # As a resumed night reads it, so that both have equal values.
+        return _read(path)
 
     def record_path(self, night: int) -> Path:
         """Return the record of a finished night."""
         return self.folder / f"{night:04d}.json"
 
-    def close_night(self, night: int, record: Json) -> None:
-        """Write the record of a night, which ends it.
+    def close_night(self, night: int, record: Json) -> Json:
+        """Write the record of a night, which ends it, and return it as it is read.
 
         Raises:
             SkillcError: it cannot be written.
         """
         self._write(self.record_path(night), record)
+        return _read(self.record_path(night))
 
     def records(self) -> list[Json]:
         """Return the records of all finished nights, in order.

@@ -109,9 +109,7 @@ def run_night(job: NightJob, open_: Open, *, date: str, again: bool = False) -> 
             return {**records[-1], "repeated": True}
         number, _ = job.ledger.open_night(date)
         night = _Night(job, open_, number, job.ledger.date_of(number), records)
-        record = night.run()
-        job.ledger.close_night(number, record)
-        return record
+        return job.ledger.close_night(number, night.run())
 
 
 def _is_open(ledger: Ledger, records: Sequence[Json]) -> bool:
