@@ -18,13 +18,14 @@ from skillc.publish.kept import HOME, SHOWN, read_log
 from skillc.publish.manifest import Entry, read_manifest
 from skillc.publish.merging import Conflict
 from skillc.publish.staging import Adoption, Held, Prepared, changes_of, hold
+from skillc.publish.transaction import check_not_quarantined
 from skillc.publish.waiting import Staged, pinned_version, staged
 from skillc.text import counted
 
 _POINTS = 100
 _MOST = 5
 
-SkillState = Literal["up to date", "not adopted", "update staged", "interrupted", "damaged"]
+SkillState = Literal["up to date", "not adopted", "update staged", "interrupted", "damaged", "quarantined"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +69,28 @@ def _listed(root: Path, entry: Entry, environment: Mapping[str, str]) -> Listed:
             verdict = lock.verdict if lock is not None else None
     except SkillcError as trouble:
         problem = trouble.message
+    quarantine = _quarantine(root, entry) if not problem else ""
     state: SkillState = "up to date"
     if (root / HOME / f"{entry.name}.journal").exists():
         state = "interrupted"
     elif problem:
         state = "damaged"
+    elif quarantine:
+        state, problem = "quarantined", quarantine
     elif found is not None:
         state = "update staged"
     elif entry.version is None:
         state = "not adopted"
     return Listed(entry, state, verdict, found, places, problem)
+
+
+def _quarantine(root: Path, entry: Entry) -> str:
+    """Return why the adopted version must not be used any more; empty if it may."""
+    try:
+        check_not_quarantined(root, entry.name, (entry.version,))
+    except SkillcError as problem:
+        return problem.message
+    return ""
 
 
 def list_text(root: Path, skills: Sequence[Listed], *, versions: bool = False) -> str:

@@ -37,7 +37,7 @@ from skillc.publish.manifest import Entry, read_manifest
 from skillc.publish.merging import Conflict, merge
 from skillc.publish.policy import reasons_to_hold
 from skillc.publish.sessions import are_cleared, sessions_behind
-from skillc.publish.transaction import Adoption, Prepared, apply, recover
+from skillc.publish.transaction import Adoption, Prepared, apply, check_not_quarantined, recover
 from skillc.publish.waiting import (
     Staged,
     kept_version,
@@ -261,8 +261,6 @@ def adopt(
                 f"the version to adopt is `{ready.digest[:12]}`, and `--digest` names `{digest}`",
                 hint=f"review it again: `skillc update {name}`",
             )
-        if (waits := staged(project, name)) is not None:
-            check_adoptable((waits.upstream or waits.version).paths)
         event = {"event": "adopted", "who": by, "why": why, "policy": policy}
         return apply(project, ready, event, environment)
 
@@ -302,6 +300,11 @@ def hold(project: Path, entry: Entry, found: Staged) -> tuple[str, ...]:
     reasons = list(
         reasons_to_hold(entry.policy, changes, lock, tested=tested, sessions=found.sessions, cleared=cleared)
     )
+    upstream = found.upstream.digest if found.upstream is not None else None
+    try:
+        check_not_quarantined(project, found.skill, (found.version.digest, upstream))
+    except SkillcError as problem:
+        reasons.append(problem.message)
     if found.conflicts:
         reasons.append(f"it conflicts with kept edits in {counted(len(found.conflicts), 'rule')}")
     return tuple(reasons)
@@ -362,7 +365,6 @@ def rollback(
         else:
             record = _adopted_as(project, name, to, entry)
         version = kept_version(project, name, str(record["version"]))
-        check_adoptable(version.paths)
         places = destinations(project, entry, environment)
         changed = edited(places)
         base = pinned_version(project, entry).files() if entry.version is not None else {}

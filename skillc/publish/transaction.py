@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from skillc.artifacts.install import InstallTarget, install_files
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
+from skillc.provenance.quarantine import check_adoptable
 from skillc.publish.changes import Changes
 from skillc.publish.destinations import Destination, folders, keep_copies, known_versions
 from skillc.publish.kept import (
@@ -79,6 +80,7 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
     """Adopt prepared files: all checks and copies first, then journal, manifest, destinations and log."""
     entry = ready.entry
     name, before = entry.name, entry.version
+    check_not_quarantined(project, name, (ready.digest, ready.upstream))
     version = adopted(project).keep(name, ready.files, ready.lock)
     compiled = waiting(project).version(name, ready.upstream) if ready.upstream is not None else None
     if compiled is not None:
@@ -110,6 +112,19 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
         raise
     _finish(project, name, record)
     return Adoption(name, version, before, targets, tuple(copies))
+
+
+def check_not_quarantined(project: Path, name: str, digests: Iterable[str | None]) -> None:
+    """Refuse versions with rules from withdrawn sessions.
+
+    Raises:
+        SkillcError: a staged or adopted copy of one of them has such a rule.
+    """
+    for digest in filter(None, digests):
+        for shelf in (waiting(project), adopted(project)):
+            version = shelf.version(name, digest)
+            if version is not None:
+                check_adoptable(version.paths)
 
 
 def _undo(

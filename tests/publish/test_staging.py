@@ -1,11 +1,17 @@
 """A compiled version is staged, shown, adopted at all destinations, and rolled back; nothing else reaches an agent."""
 
+import json
+import os
+
 import pytest
 
 from skillc.errors import SkillcError
+from skillc.provenance.quarantine import quarantine_file
+from skillc.provenance.rules import text_key
 from skillc.publish.installing import add, install_all
 from skillc.publish.kept import read_log
 from skillc.publish.manifest import read_manifest
+from skillc.publish.report import list_skills
 from skillc.publish.staging import (
     Adoption,
     Held,
@@ -182,3 +188,25 @@ def test_the_first_version_of_an_entry_that_a_person_wrote_is_held_for_a_person(
     stage(project, NAME, compile_as(project, *RULES), by="evolve")
     assert adopt_by_policy(project, NAME, by="evolve").reasons == ("no version was adopted before",)
     assert [each.action for each in adopt(project, NAME, by="ada").targets] == ["install"]
+
+
+def quarantine(paths):
+    """Let the first rule be from a session, and withdraw it."""
+    value = json.loads(paths.lock.read_text())
+    paths.lock.write_text(json.dumps({**value, "sessions": {text_key(RULES[0]): ["claude-code:a"]}}))
+    quarantine_file(paths).write_text('{"format_version": 1, "withdrawn": ["claude-code:a"]}')
+
+
+def test_a_version_with_rules_from_withdrawn_sessions_is_neither_adopted_nor_installed(installed):
+    set_policy(installed, '"verdict"')
+    found = stage(installed, NAME, compile_as(installed, *RULES, NEW), by="evolve")
+    assert list_skills(installed, os.environ)[0].state == "update staged"
+    quarantine(found.version.paths)
+    assert any("is quarantined" in each for each in adopt_by_policy(installed, NAME, by="evolve").reasons)
+    with pytest.raises(SkillcError, match="is quarantined"):
+        adopt(installed, NAME, by="ada")
+    assert texts(installed) == {skill_md(*RULES)}
+    quarantine(current(installed, NAME).paths)
+    assert list_skills(installed, os.environ)[0].state == "quarantined"
+    with pytest.raises(SkillcError, match="is quarantined"):
+        install_all(installed)
