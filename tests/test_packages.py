@@ -54,6 +54,7 @@ ORDER = (
         "doctor",
         "pipeline",
         "evaluate",
+        "training",
         "emit",
         "labels",
         "ablate",

@@ -44,6 +44,7 @@ VERBS = {
     "watch": "show a running or finished compile on the terminal",
     "report": "write a page about the last compile: scores, examples, candidates, lines and spend",
     "export": "write rollouts, evals and runs in the formats of other tools",
+    "distill": "train a LoRA adapter from exported examples",
     "diff": "show what changed in meaning since another version",
     "breaking": "report what got weaker since another version",
     "resolve": "resolve a merge conflict in a compiled skill",
@@ -80,6 +81,7 @@ _MODULES = {
     "sessions": ("sessions",),
     "cache": ("cache",),
     "export": ("export",),
+    "training": ("distill",),
     "pages": ("explain", "std", "completion", "lsp"),
 }
 
