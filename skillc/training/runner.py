@@ -12,6 +12,7 @@ import json
 import math
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -385,8 +386,20 @@ def _write(path: Path, value: Any) -> None:
     beside.replace(path)
 
 
+def end_with(parent: int) -> None:
+    """End this process when the one that started it is gone, so that no orphan writes beside a resumed training."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 def main() -> None:
     """Run a command of the job."""
+    end_with(os.getppid())
     command, path = sys.argv[1:]
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     {"check": check, "train": train}[command](job)
