@@ -211,8 +211,9 @@ class Entities:
     def _text(self, module: Module, kind: Kind, node: nodes.String | nodes.Text) -> str:
         provider, slash, name = node.value.partition("/")
         if kind.word == "model" and not (slash and provider.strip() and name.strip()):
-            hint = f'write `"provider/{node.value.strip() or "name"}"`, such as `"openai/gpt-5.5"`'
-            raise self._errors(module).add("SK601", node.span, f'"{node.value}" has no provider', hint)
+            value = " ".join(node.value.split())
+            hint = f'write `"provider/{value or "name"}"`, such as `"openai/gpt-5.5"`'
+            raise self._errors(module).add("SK601", node.span, f'"{value}" has no provider', hint)
         return node.value
 
     def _home(self, module: Module, node: nodes.Reference | nodes.Member) -> tuple[Module, nodes.Name]:

@@ -1,5 +1,8 @@
 """Planted instructions are found where data stands, and not in what users themselves ask for."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from benchmarks.poison.planted import DEVELOPMENT, HELD_OUT, planted
@@ -127,3 +130,24 @@ def test_a_rule_may_instruct(text):
 )
 def test_a_rule_may_not_attack(text):
     assert scan_rule(text)
+
+
+TRIAL = Path(__file__).resolve().parents[2] / "benchmarks/by_hand/planted"
+
+
+def lines(name):
+    return [json.loads(line) for line in (TRIAL / name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_rules_of_a_language_model_that_read_planted_instructions_are_not_refused():
+    rules = lines("rules.jsonl")
+    assert len(rules) == 47
+    assert not [rule for rule in rules if scan_rule(rule["text"])]
+
+
+def test_planted_instructions_that_the_scan_was_not_written_for():
+    found = {"yes": 0, "no": 0}
+    for row in lines("tickets.jsonl"):
+        found[row["planted"]] += bool(scan_text(row["ticket"]))
+    assert found["yes"] >= 13
+    assert found["no"] == 0
