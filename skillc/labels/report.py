@@ -19,7 +19,7 @@ _OUTCOMES = ("worked", "failed", "unclear")
 
 
 def _table(*columns: str, left: int = 1) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i < left else "right", no_wrap=True)
     return table

@@ -283,7 +283,7 @@ def _sides(name: str, used: Sequence[SessionExample], negatives: int, found: Fou
         why = "; ".join(f"{number:,} {reason}" for reason, number in sorted(found.left_out.items()))
         raise SkillcError(
             f"no usable session is labelled as worked or failed for `{name}`" + (f": {why}" if why else ""),
-            hint="label some with `skillc sessions label`, or take those of any skill with `--project TEXT`",
+            hint="label some with `skillc sessions label`, or take all: `--project '' --output NAME.skill`",
         )
     if len(groups) < least:
         aside = f", {counted(negatives, 'session')} that failed set aside" if negatives else ""
