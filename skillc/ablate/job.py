@@ -211,12 +211,21 @@ def _judged(engine: Engine, trials: Sequence[Trial], tests: int) -> list[_Judged
     for i in range(left if trials else 0):
         family[f"left {i}"] = tuple(replace(pair, initial=None) for pair in family["0"])
     goal, seed, samples = engine.plan.goal, engine.plan.data.seed, engine.plan.optimize.samples
-    members = judge_family(family, low=goal.low, high=goal.high, seed=seed, samples=samples)
+    members = judge_family(family, low=goal.low, high=goal.high, seed=seed, samples=samples, rates=goal.rates)
     found = []
     for i, trial in enumerate(trials):
         pairs, member = family[str(i)], members[str(i)]
         ends = [
-            judge(each, low=goal.low, high=goal.high, look=1, seed=seed, samples=samples, level=member.verdict.alpha)
+            judge(
+                each,
+                low=goal.low,
+                high=goal.high,
+                look=1,
+                seed=seed,
+                samples=samples,
+                level=member.verdict.alpha,
+                rates=goal.rates,
+            )
             for each in completions(engine, pairs)
         ]
         least, most = (each.gain or Fraction(0) for each in ends)

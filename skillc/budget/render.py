@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from textwrap import fill
 
 from pydantic import JsonValue
@@ -20,7 +21,10 @@ from skillc.plan.digest import plan_digest, redact_address, redact_plan
 from skillc.plan.initial import sections_of
 from skillc.plan.models import rulebook_limits
 from skillc.plan.schema import FieldPlan, ModelPlan, Plan, PricePlan
+from skillc.stats.error_rates import ErrorRates
+from skillc.stats.misclassification import error_model, times_examples
 from skillc.stats.power import DIFFERING, LEAST_GROUPS, smallest_gain
+from skillc.stats.sample_size import EXACT
 from skillc.text import counted, joined
 
 FORMAT_VERSION = 1
@@ -202,18 +206,34 @@ def _smallest_gains(plan: Plan, bounds: Bounds) -> tuple[float, ...]:
 
     Empty if the test can detect none.
     """
-    sizes, width = bounds.sizes, float(plan.goal.high - plan.goal.low)
+    sizes, width, rates = bounds.sizes, float(plan.goal.widest), plan.goal.rates
     if not sizes.test or sizes.groups < LEAST_GROUPS:
         return ()
-    return smallest_gain(sizes.test) * width, smallest_gain(sizes.groups) * width
+    errors = EXACT if rates is None else error_model(rates)
+    both = (smallest_gain(units, noise=errors.noise, slope=errors.slope) for units in (sizes.test, sizes.groups))
+    by_example, by_group = (gain * width for gain in both)
+    return by_example, by_group
 
 
 def _metrics(plan: Plan) -> list[Cells]:
     rows: list[Cells] = []
     for metric in plan.metrics:
         low, high = format_quantity(metric.low, metric.unit), format_quantity(metric.high, metric.unit)
-        rows.append(("goal" if metric.goal else "metric", metric.name, f"{low} to {high}"))
+        shown = f"{low} to {high}" if metric.rates is None else _signal(metric.rates)
+        rows.append(("goal" if metric.goal else "metric", metric.name, shown))
     return rows
+
+
+def _signal(rates: ErrorRates) -> str:
+    """Describe a noisy signal, by what its errors cost."""
+    left, times = units.percent(float(rates.youden)), times_examples(rates)
+    known = f"sensitivity {_checked(rates.sensitivity, rates.positives)}, specificity "
+    known += _checked(rates.specificity, rates.negatives)
+    return f"a noisy signal, {known}: it keeps {left} of a gain, which takes {times:.1f} times the examples"
+
+
+def _checked(rate: Fraction, count: int | None) -> str:
+    return f"{float(rate) * 100:.4g} %" + ("" if count is None else f" of {count:,}")
 
 
 def _gates(plan: Plan) -> list[Cells]:

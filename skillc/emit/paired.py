@@ -243,7 +243,7 @@ def measure_form(job: FormJob, observer: Observer, client: Client, stop: Stop | 
     if job.look is not None:
         count_looks(own_paths(job.planned), [job.look])
     pairs = paired_scores(*arms, job.examples, goal.name, samples=samples)
-    margin = job.margin * (goal.high - goal.low)
+    margin = job.margin * goal.widest
     found = non_inferiority(pairs, margin=margin, low=goal.low, high=goal.high, level=level)
     both = [(pair.initial, pair.best) for pair in pairs if pair.initial is not None and pair.best is not None]
     means = [Fraction(sum(column), len(both) * MICRO) for column in zip(*both, strict=True)] if both else [None, None]

@@ -232,7 +232,7 @@ def _gain(gain: Gain | None, goal: MetricPlan, *, is_reference: bool) -> tuple[s
 def _value(score: ArmScore, metric: MetricPlan) -> str:
     if score.mean is None:
         return "–"
-    if not metric.unit and metric.low >= 0 and metric.high <= 1:
+    if has_percent(metric):
         return percent(score.mean)
     return format_quantity(Fraction(f"{float(score.mean):.4g}"), metric.unit)
 

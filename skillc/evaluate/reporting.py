@@ -10,7 +10,7 @@ from rich.table import Table
 
 from skillc.evaluate.measuring import Measured, MeasuringJob
 from skillc.gates import units
-from skillc.gates.units import SHARE, unit_of_metric
+from skillc.gates.units import SHARE
 from skillc.json_values import rounded
 from skillc.optimize.gate.decide import DOWN
 from skillc.pipeline.report import percent, points, spent_line, spent_lines
@@ -33,7 +33,7 @@ def percent_range(ends: Ends) -> str:
 
 def has_percent(metric: MetricPlan) -> bool:
     """Return whether a metric is a share, whose means are shown in percent and differences in points."""
-    return unit_of_metric(metric.unit, metric.low, metric.high) == SHARE
+    return metric.shown_unit == SHARE
 
 
 def mean_text(value: Fraction | None, metric: MetricPlan) -> str:

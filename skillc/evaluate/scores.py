@@ -19,7 +19,7 @@ from skillc.optimize.final import ComparisonArm, paired_scores
 from skillc.optimize.rollouts import Outcome, failure_kind
 from skillc.outcomes import MICRO, ArmScore, Example, Scored, measured_mean
 from skillc.plan.schema import ModelPlan
-from skillc.stats.power import mean_interval
+from skillc.review.confidence import ends_of_mean
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 DONE, NOT_RUN = "measured", "not run"
@@ -194,7 +194,15 @@ def gain_of(job: EvalJob, pair: ScorePairs, look: int) -> Gain:
     if pair.same:
         return Gain(pair.arm, 0, without_test("the two skills are the same", same=True), pair.duel)
     goal, seed, samples = job.plan.goal, job.plan.data.seed, job.plan.optimize.samples
-    verdict = judge(pair.scores, low=goal.low, high=goal.high, look=max(1, look), seed=seed, samples=samples)
+    verdict = judge(
+        pair.scores,
+        low=goal.low,
+        high=goal.high,
+        look=max(1, look),
+        seed=seed,
+        samples=samples,
+        rates=goal.rates,
+    )
     return Gain(pair.arm, look, verdict, pair.duel)
 
 
@@ -256,7 +264,7 @@ def score_of(
     return Score(
         arm=arm,
         goal=means.pop(goal.name),
-        interval=mean_interval(scored, low=goal.low, high=goal.high),
+        interval=ends_of_mean(scored, goal),
         unmeasured={kind: states[kind] for kind in sorted(states) if kind not in (DONE, NOT_RUN)},
         not_run=states[NOT_RUN],
         metrics=means,

@@ -332,6 +332,8 @@ def unit_of(term: Term, evidence: Evidence) -> str | None:
                 return unit or None
             case MeanTerm(_, metric) | MetricTerm(metric):
                 whole = evidence.validation.ranges[metric]
+                if whole.share:
+                    return SHARE
                 return unit_of_metric(whole.unit, Fraction(whole.low, 10**6), Fraction(whole.high, 10**6))
             case CallTerm(function, arguments):
                 builtin = RUN_FUNCTIONS[function]

@@ -37,11 +37,15 @@ PriceLookup = Callable[[SkillState, Example, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricRange:
-    """The finite range of a metric, in millionths, and the unit of the metric."""
+    """The finite range of a metric, in millionths, its unit, and whether its mean is a share although its range is not.
+
+    The mean of a corrected signal is such a share.
+    """
 
     low: int
     high: int
     unit: str = ""
+    share: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

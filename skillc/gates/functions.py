@@ -35,6 +35,7 @@ Takes = Literal[
     "quantity",  # any number of the level of the call
     "literal",  # a literal number
     "share",  # a literal number without a unit
+    "examples",  # a literal number of examples
     "texts",  # a list of quoted texts
     "phrases",  # quoted texts, or a field
     "quoted",  # a text in quotes
@@ -160,6 +161,7 @@ _SHOWN = {
     "reference": "initial",
     "literal": "number",
     "share": "share",
+    "examples": "50 examples",
     "candidate": "candidate",
     "state": "state",
 }
@@ -295,6 +297,15 @@ _EXAMPLE = (
         *(_PHRASES, _option("tool", "tool")),
     ),
     _example("opened", "1 where the target opened the skill", BuiltinParameter("skill", "skill")),
+    _example(
+        "noisy",
+        "a signal between 0 and 1 that errs at known rates, corrected so that its mean is the share of right answers; "
+        "with `positives` and `negatives`, the right and wrong answers on which the rates were measured, intervals "
+        "include the error of the rates",
+        BuiltinParameter("signal", "quantity"),
+        *(_option("sensitivity", "share", required=True), _option("specificity", "share", required=True)),
+        *(_option("positives", "examples", rare=True), _option("negatives", "examples", rare=True)),
+    ),
 )
 
 _BOTH = (

@@ -251,6 +251,18 @@ def share(low: Lowering, node: nodes.Expression) -> Typed:
     return typed
 
 
+def examples(low: Lowering, node: nodes.Expression) -> Typed:
+    """A whole number of examples, at least 1."""
+    typed = literal(low, node)
+    assert isinstance(typed.type, NumberType)
+    if typed.type.unit != "examples" and not (low.scope.generic and typed.type.unit is None):
+        message = f"expected a number of examples, found {describe_unit(typed.type.unit)}"
+        raise low.scope.fail("SK302", node.span, message, "write `50 examples`")
+    if isinstance(typed.term, Constant) and (typed.term.value < 1 or typed.term.value.denominator != 1):
+        raise _expected(low, node, "a whole number of examples, at least 1")
+    return typed
+
+
 def texts(low: Lowering, node: nodes.Expression) -> Typed:
     """A list of quoted texts."""
     if (bound := _bound(low, node, "texts")) is not None:
@@ -396,6 +408,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         "quantity": quantity,
         "literal": literal,
         "share": share,
+        "examples": examples,
         "texts": texts,
         "phrases": phrases,
         "quoted": quoted,

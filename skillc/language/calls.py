@@ -18,6 +18,7 @@ from skillc.gates.functions import (
     lookup,
 )
 from skillc.gates.intervals import EVERYTHING, UNIT, Interval
+from skillc.gates.noisy import NOISY, rates_of
 from skillc.gates.terms import CallTerm, Constant, FieldTerm, ListTerm, MetricTerm, Term, TextConstant, WordTerm, walk
 from skillc.language.arguments import READERS, is_none
 from skillc.language.checked import Unsupported
@@ -70,6 +71,8 @@ def lower_call(low: Lowering, node: nodes.Call) -> Typed:
     arguments = tuple(typed.term for parameter, _, typed in given if not parameter.named)
     options = tuple((parameter.name, typed.term) for parameter, _, typed in given if parameter.named)
     quantity = _result(low, node, builtin, given)
+    if name == NOISY:
+        quantity = _corrected(low, node, CallTerm(name, arguments, options), quantity)
     if builtin.later and not scope.generic:
         place = scope.site or Label(scope.source, node.function.span)
         part = Unsupported(f"`{name}`", place.source, place.span, builtin.since, "leave it out")
@@ -222,6 +225,34 @@ def _bounds(low: Lowering, node: nodes.Call, given: Given) -> NumberType:
     return NumberType(unit, Interval(first.value, last.value), Level.EXAMPLE)
 
 
+def _corrected(low: Lowering, node: nodes.Call, term: CallTerm, found: NumberType) -> NumberType:
+    """Range of a signal that is corrected by its error rates; its mean is the share of right answers."""
+    if any(not isinstance(value, Constant) for _, value in term.options):
+        return NumberType("", EVERYTHING, Level.EXAMPLE)  # a parameter: any rates
+    rates = rates_of(term)
+    assert rates is not None
+    if rates.youden <= 0:
+        message = "a signal with these error rates says nothing: sensitivity and specificity are at most 100 % together"
+        hint = "a coin has 100 % together; check that none of the two is the share of errors"
+        raise low.scope.fail("SK322", node.span, message, hint)
+    return NumberType("", Interval(rates.low, rates.high), found.level)
+
+
+def _needs_shares(low: Lowering, node: nodes.Call, given: Given) -> None:
+    """Check that a signal is between 0 and 1, and that its error rates are."""
+    for parameter, argument, typed in given:
+        if isinstance(typed.type, NumberType) and (typed.type.range.finite or not low.scope.generic):
+            if parameter.takes == "quantity":
+                fits = not typed.type.unit and typed.type.range.low >= 0 and typed.type.range.high <= 1
+                message = f"the signal `{low.scope.text(argument.span)}` is not between 0 and 1"
+                hint = "compare it, as in `reward() >= 0.5`, or bound it with `clamp(..., 0, 1)`"
+            else:
+                fits = parameter.takes == "examples" or (typed.type.range.low >= 0 and typed.type.range.high <= 1)
+                message, hint = f"`{parameter.name}` is a share between 0 and 1", "write `92%`, or `0.92`"
+            if not fits:
+                raise low.scope.fail("SK311", argument.span, message, hint)
+
+
 def _has_labels(low: Lowering, given: Given) -> bool:
     """Whether the first argument is a field with labels, or may be one."""
     field = given[0][2].type
@@ -324,6 +355,7 @@ _CHECKS: Mapping[str, Callable[[Lowering, nodes.Call, Given], None]] = {
     "ordinal_error": _needs_ordered_labels,
     "judge": _needs_judge,
     "opened": _needs_on_demand,
+    NOISY: _needs_shares,
     **dict.fromkeys(CONDITIONAL, _needs_examples),
 }
 """By function: what its arguments must be besides their types."""

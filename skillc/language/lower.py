@@ -9,6 +9,7 @@ from typing import Literal
 
 from skillc.diagnostics.diagnostic import Reporter
 from skillc.gates.functions import RUN_FUNCTIONS, Level
+from skillc.gates.noisy import NOISY, rates_of
 from skillc.gates.terms import MeanTerm, MetricTerm, StateTerm, Term, calls, show_term, size_and_depth, walk
 from skillc.language.checked import CheckedGate, CheckedMetric
 from skillc.language.expressions import Lowering
@@ -99,6 +100,7 @@ class Lower:
         typed, quantity = Lowering(self._scope, depth).number(node)
         self._deduplicate(before)
         self._check_size(node, typed.term)
+        self._check_noisy(typed.term, self._module.source, node.span)
         (least, most), unit = quantity.range.bounds, quantity.unit or ""
         if not quantity.range.finite and not self._reads_unbounded(typed.term):
             suffix = f" {unit}" if unit else ""
@@ -116,9 +118,22 @@ class Lower:
         """Make a metric of an expression in a gate, named by its canonical text."""
         name = show_term(term)
         if name not in self.metrics:
+            self._check_noisy(term, source, span)
             (least, most), unit = quantity.range.bounds, quantity.unit or ""
             self.metrics[name] = CheckedMetric(name, term, unit, least, most, False, False, source, span)
         return self.metrics[name]
+
+    def _check_noisy(self, term: Term, source: Source, span: Span) -> None:
+        """Refuse a metric that computes with a corrected signal: only means of one are corrected."""
+        own = rates_of(term) is not None
+        read = (self.metrics.get(each.name) for each in walk(term) if isinstance(each, MetricTerm))
+        name = next((each.name for each in read if each is not None and rates_of(each.term) is not None), None)
+        if name is None and (own or all(call.function != NOISY for call in calls(term))):
+            return
+        shown = f"`{name}`" if name is not None else f"`{NOISY}(...)`"
+        hint = "compare its mean in a gate: `candidate.metric`; or compute first, and correct the result: `noisy(...)`"
+        message = f"{shown} is right on average only, so no metric can compute with it"
+        raise FileErrors(self._scope.report, source).add("SK323", span, message, hint)
 
     def _deduplicate(self, before: int) -> None:
         """Keep the first call of each unsupported function in one expression."""

@@ -6,10 +6,12 @@ Other files use most declarations of a library, so most rules skip libraries.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 
 from skillc.diagnostics.diagnostic import Diagnostic, Fix, Label
-from skillc.gates.functions import NAMES
-from skillc.gates.terms import CallTerm, FieldTerm, Term, WordTerm, metrics_read, walk
+from skillc.gates.functions import NAMES, RUN_FUNCTIONS
+from skillc.gates.noisy import rates_of
+from skillc.gates.terms import CallTerm, FieldTerm, MetricTerm, Term, WordTerm, calls, metrics_read, show_term, walk
 from skillc.language.checked import word_of
 from skillc.language.judges import family_of, judge_calls, judge_roles
 from skillc.language.modules import Module
@@ -28,7 +30,39 @@ _INPUTS_ONLY = (*ONE_TURN, "react")
 _SESSION = "session"
 """The field with the key of the recorded session that an example is from: its rules keep it."""
 _OTHER_MAKER = "ask a model of another maker, or a panel with one"
+_HALF = Fraction(1, 2)
 _RENAME = "give the module another name with `as`"
+
+
+@rule(ProgramFacts, libraries=True)
+def weak_signals(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Noisy signals that keep less than half of a gain."""
+    for metric in facts.checked.metrics:
+        rates = rates_of(metric.term)
+        if rates is not None and rates.youden < _HALF:
+            message = f"`{metric.name}` keeps {float(rates.youden):.0%} of a gain: the rest is lost in its errors"
+            times = 1 / float(rates.youden) ** 2
+            hint = f"a gain takes {times:.0f} times the examples or more; use a better signal, or an exact metric"
+            yield warning("SK608", metric, message.replace("%", " %"), hint)
+
+
+@rule(ProgramFacts)
+def single_examples_of_signals(facts: ProgramFacts) -> Iterator[Diagnostic]:
+    """Gates that compare single examples by a noisy signal, where most differences are errors."""
+    rates = {metric.name: rates_of(metric.term) for metric in facts.checked.metrics}
+    for gate in facts.checked.gates:
+        for call in calls(gate.term):
+            builtin, read = RUN_FUNCTIONS.get(call.function), call.arguments[:1]
+            if builtin is None or not builtin.direction or not isinstance(read[0], MetricTerm):
+                continue
+            name, own = read[0].name, rates.get(read[0].name)
+            if own is None:
+                continue
+            ends = sorted(own.at_equal_answers(Fraction(right)) for right in (0, 1))
+            shown = " to ".join(dict.fromkeys(f"{float(end) * 100:.1f}" for end in ends))
+            message = f"`{show_term(call)}` counts errors of the signal too: {shown} points where nothing has changed"
+            compared = f"candidate.{name} >= incumbent.{name} - 2%"
+            yield warning("SK609", gate, message, f"compare the means, where the errors cancel: `{compared}`")
 
 
 # ---- modules --------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from skillc import user_code
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
+from skillc.gates.noisy import rates_of
 from skillc.gates.terms import (
     CallTerm,
     Constant,
@@ -128,7 +129,7 @@ class Meter:
             MetricError: a metric failed on this example.
         """
         if trajectory.answer is None:
-            worst: dict[str, Cell] = {m.name: Scored(_micro(m.low)) for m in self._plan.metrics}
+            worst: dict[str, Cell] = {m.name: Scored(_micro(_worst(m))) for m in self._plan.metrics}
             kept = self._evaluate(self._without_answer, example, trajectory)
             problem = trajectory.problem or "the answer could not be read"
             return RolloutScores({**worst, **kept.cells}, "\n".join(filter(None, (problem, kept.feedback))))
@@ -303,6 +304,8 @@ class _Evaluation:
             if term.function == "clamp":
                 return max(numbers[1], min(numbers[0], numbers[2]))
             return min(numbers) if term.function == "min" else max(numbers)
+        if (rates := rates_of(term)) is not None:
+            return rates.corrected(_exact(inner[0]))
         if term.function in COUNTS:
             count = self._counts.get(term)
             if count is None:
@@ -381,6 +384,11 @@ def _operation(term: Operation, inner: list[_Value]) -> Fraction:
         case "negate":
             return -numbers[0]
     return Fraction(_OPERATIONS[operator](*numbers))
+
+
+def _worst(metric: MetricPlan) -> Fraction:
+    """Return the value of a rollout without an answer: it is wrong for certain, whatever a noisy signal would say."""
+    return metric.low if metric.rates is None else Fraction(0)
 
 
 def _plain(value: _Value) -> JsonValue:

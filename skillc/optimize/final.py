@@ -163,7 +163,8 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
         stop_reason(engine.observer)
         return without_test("the run was interrupted")
     pairs = paired_scores(arms[0], arms[1], test, goal.name, samples=samples)
-    return judge(pairs, low=goal.low, high=goal.high, look=look, seed=engine.plan.data.seed, samples=samples)
+    seed = engine.plan.data.seed
+    return judge(pairs, low=goal.low, high=goal.high, look=look, seed=seed, samples=samples, rates=goal.rates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ def stricter_gates(plan: Plan, least: Fraction) -> tuple[str, str]:
     """Return two gates on the goal that ask for more than the noise."""
     goal = plan.goal
     claim = f"candidate.{goal.name} > incumbent.{goal.name}"
-    if units.unit_of_metric(goal.unit, goal.low, goal.high) == units.SHARE:
+    if goal.shown_unit == units.SHARE:
         added = f"{float(least) * 100:.1f}%"
     else:
         added = units.format_quantity(Fraction(f"{float(least):.3g}"), goal.unit)
@@ -182,7 +182,7 @@ def stricter_gates(plan: Plan, least: Fraction) -> tuple[str, str]:
 
 def amount(value: Fraction, goal: MetricPlan) -> str:
     """Render a difference of two means of the goal: `4.2 points`."""
-    if units.unit_of_metric(goal.unit, goal.low, goal.high) == units.SHARE:
+    if goal.shown_unit == units.SHARE:
         return f"{float(value) * 100:.1f} points"
     return units.format_amount(value, goal.unit, 3)
 

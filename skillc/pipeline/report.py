@@ -14,7 +14,7 @@ from rich.text import Text
 
 from skillc.budget.judging import share_of, with_share
 from skillc.document.skill import for_target
-from skillc.gates.units import format_amount, unit_of_metric
+from skillc.gates.units import format_amount
 from skillc.items.report import gains_block, gains_json, judging_json, judging_lines, shown_metrics
 from skillc.json_values import objects_in, rounded
 from skillc.language.loop import SPENDING_CAPS
@@ -31,6 +31,7 @@ from skillc.review.confidence import (
     gain_words,
     look_words,
     noise_words,
+    signal_words,
 )
 from skillc.run.time_left import book_total
 from skillc.stats.verdict import Verdict
@@ -149,7 +150,7 @@ def _compared(compiled: Compiled) -> list[str]:
 def _certainty(compiled: Compiled) -> list[str]:
     """Return how sure the result is, in the words of every view, and what chance alone does to the gates."""
     lock, goal = compiled.lock, compiled.trained.engine.plan.goal
-    found = [look_words(lock), detectable_words(lock, goal), noise_words(lock, goal)]
+    found = [signal_words(goal), look_words(lock), detectable_words(lock, goal), noise_words(lock, goal)]
     null = compiled.tested.null_arm
     if null is not None and null.changed and null.gates is not None:
         found.append(f"the gates accept the initial skill against itself in {percent(null.gates.chance)}")
@@ -193,7 +194,7 @@ def _part(arm: ArmScore, compiled: Compiled, metric: str) -> str:
     if arm.mean is None:
         return "–"
     plan = compiled.trained.engine.plan.metric(metric)
-    unit = unit_of_metric(plan.unit, plan.low, plan.high)
+    unit = plan.shown_unit
     return percent(arm.mean) if unit == "%" else format_amount(arm.mean, unit, 2)
 
 

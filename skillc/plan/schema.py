@@ -14,11 +14,14 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from skillc.gates.noisy import rates_of
 from skillc.gates.terms import Term
+from skillc.gates.units import SHARE, unit_of_metric
 from skillc.language.commands import fill_placeholders, json_path, placeholders
 from skillc.language.kinds import default_of
 from skillc.language.loop import BudgetPlan, EvolvePlan, OptimizePlan
 from skillc.language.rollouts import ONE_TURN
+from skillc.stats.error_rates import ErrorRates
 
 
 class Frozen(BaseModel):
@@ -381,6 +384,21 @@ class MetricPlan(Frozen):
     high: Fraction
     goal: bool = False
     declared: bool = True
+
+    @property
+    def rates(self) -> ErrorRates | None:
+        """The declared error rates of a noisy signal; None for any other metric."""
+        return rates_of(self.term)
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit that its mean is shown in: per cent for a share, also for a corrected signal, else its own."""
+        return SHARE if self.rates is not None else unit_of_metric(self.unit, self.low, self.high)
+
+    @property
+    def widest(self) -> Fraction:
+        """The largest mean gain that is possible: that of shares for a corrected signal, else the range."""
+        return Fraction(1) if self.rates is not None else self.high - self.low
 
 
 class GatePlan(Frozen):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from skillc.gates.units import SHARE, format_amount, unit_of_metric
+from skillc.gates.units import SHARE, format_amount
 from skillc.items.record import SplitName
 from skillc.optimize.null_arm import amount
 from skillc.plan.lock import Lock
 from skillc.plan.schema import MetricPlan
+from skillc.stats.misclassification import share_interval
+from skillc.stats.power import mean_interval
 from skillc.text import counted
 
 SPLIT_WORDS: Mapping[SplitName, str] = {
@@ -29,8 +31,35 @@ def score(value: Fraction | None, metric: MetricPlan) -> str:
     """Render a mean of a metric in its unit: `61.9 %`; `–` for none."""
     if value is None:
         return "–"
-    unit = unit_of_metric(metric.unit, metric.low, metric.high)
+    unit = metric.shown_unit
     return f"{float(value) * 100:.1f} %" if unit == SHARE else format_amount(value, unit, 3)
+
+
+def ends_of_mean(scores: Iterable[tuple[str, Fraction]], metric: MetricPlan) -> tuple[Fraction, Fraction] | None:
+    """Return the 95 % interval of the mean of a metric by group, with the error of declared rates."""
+    rates = metric.rates
+    return mean_interval(scores, low=metric.low, high=metric.high) if rates is None else share_interval(scores, rates)
+
+
+def signal_words(metric: MetricPlan) -> str:
+    """Return whose word the figures of a noisy signal are; empty for any other metric."""
+    rates = metric.rates
+    if rates is None:
+        return ""
+    parts = [
+        f"{name} {share(rate)}" + ("" if count is None else f" of {count:,}")
+        for name, rate, count in (
+            ("sensitivity", rates.sensitivity, rates.positives),
+            ("specificity", rates.specificity, rates.negatives),
+        )
+    ]
+    how = "the interval of the gain includes their error" if rates.estimated else "taken as exact"
+    return f"by a noisy signal, not by right answers: declared {', '.join(parts)}; {how}"
+
+
+def share(value: Fraction) -> str:
+    """Render a declared share: `92 %`."""
+    return f"{float(value) * 100:.4g} %"
 
 
 def difference(value: Fraction | None, metric: MetricPlan) -> str:
@@ -99,5 +128,11 @@ def confidence_lines(lock: Lock | None, metric: MetricPlan) -> tuple[str, ...]:
     """Return what is known of the certainty of a run, a line each."""
     if lock is None:
         return (NO_LOCK,)
-    lines = (gain_words(lock, metric), look_words(lock), detectable_words(lock, metric), noise_words(lock, metric))
+    lines = (
+        gain_words(lock, metric),
+        signal_words(metric),
+        look_words(lock),
+        detectable_words(lock, metric),
+        noise_words(lock, metric),
+    )
     return tuple(line for line in lines if line)

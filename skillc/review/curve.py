@@ -8,9 +8,9 @@ from functools import cache
 from skillc.dataclass import dataclass
 from skillc.items.record import SplitName
 from skillc.outcomes import MICRO, Scored
+from skillc.review.confidence import ends_of_mean
 from skillc.review.decisions import Bound, Decision
 from skillc.review.run_view import RunView
-from skillc.stats.power import mean_interval
 
 _ROUNDING = Fraction(1, 100_000)
 
@@ -82,7 +82,7 @@ def estimate(view: RunView, skill: str, split: SplitName) -> Estimate | None:
     if not scores:
         return None
     mean = sum((value for _, value in scores), Fraction(0)) / len(scores)
-    interval = mean_interval(scores, low=goal.low, high=goal.high)
+    interval = ends_of_mean(scores, goal)
     return Estimate(mean, interval, len(scores), len(members))
 
 

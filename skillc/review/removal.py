@@ -189,7 +189,7 @@ def _measured(
     if len(pairs) == len(members):
         goal = view.plan.goal
         change = Fraction(sum((pair.best or 0) - (pair.initial or 0) for pair in pairs), len(pairs) * MICRO)
-        interval = judge(pairs, low=goal.low, high=goal.high, look=1, seed=0).interval
+        interval = judge(pairs, low=goal.low, high=goal.high, look=1, seed=0, rates=goal.rates).interval
     lost = sum((pair.best or 0) < (pair.initial or 0) for pair in pairs)
     won = sum((pair.best or 0) > (pair.initial or 0) for pair in pairs)
     place = view.place(_later(view, name, without))

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Literal
 
 from skillc.dataclass import dataclass
+from skillc.stats.error_rates import ErrorRates
 from skillc.stats.power import LEVEL
 from skillc.stats.verdict import PairedScore, Verdict, VerdictWord, judge, largest_p, p_range
 
@@ -49,6 +50,7 @@ def judge_family(
     seed: int,
     samples: int = 1,
     level: Fraction = LEVEL,
+    rates: ErrorRates | None = None,
 ) -> dict[str, Member]:
     """Judge each member by name as `stats.verdict.judge` does, at the level that Holm's procedure leaves for it.
 
@@ -59,7 +61,8 @@ def judge_family(
     levels, adjusted = holm(found, level)
     return {
         name: Member(
-            judge(pairs, low=low, high=high, look=1, seed=seed, samples=samples, level=levels[name]), adjusted[name]
+            judge(pairs, low=low, high=high, look=1, seed=seed, samples=samples, level=levels[name], rates=rates),
+            adjusted[name],
         )
         for name, pairs in family.items()
     }

@@ -109,7 +109,9 @@ def _between(values: Sequence[float], i: int, rest: float) -> float:
     return here * (1 - rest) + before * rest
 
 
-def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> float:
+def smallest_gain(
+    units: int, differing: float = DIFFERING, look: int = 1, *, noise: float = 0.0, slope: float = 1.0
+) -> float:
     """The gain that the final test detects in 8 of 10 runs, in units of the goal's width; at most `differing`.
 
     g = z sqrt(s / (n + z^2)) + 1 / n with z = z(1 - alpha / 2) + z(0.8) and alpha = 0.05 / look^2. Without the last
@@ -118,13 +120,19 @@ def smallest_gain(units: int, differing: float = DIFFERING, look: int = 1) -> fl
     Biometrics 24, 1968). The last term is what an exact test of whole counts asks on top (Edwards, "Note on the
     correction for continuity", Psychometrika 13, 1948).
 
+    A signal that errs has a slope b below 1 and a noise v (see `sample_size.py`): s grows by 2 v / b^2, and the last
+    term by 1 / b.
+
     Args:
         units: test examples; or groups, if the examples of a group are fully dependent.
         differing: the share of the examples on which the two skills differ.
         look: the number of looks at the test split, this one included.
+        noise: the variance of the score at equal label.
+        slope: the mean change of the score with the label.
     """
     z = _shown_at(float(LEVEL) / look**2)
-    return min(differing, z * sqrt(differing / (units + z * z)) + 1 / units)
+    spread = differing + 2 * noise / slope**2
+    return min(differing, z * sqrt(spread / (units + z * z)) + 1 / (units * slope))
 
 
 def inflation(run: NullRun, examples: int, width: float = 1.0) -> float:
@@ -206,12 +214,18 @@ def effective_size(
     return low + exact * width, worth
 
 
-def wilson(mean: Fraction, worth: float, *, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-    """Wilson's 95 % interval of a mean of scores from `low` to `high` that are worth so many independent examples."""
+def wilson(
+    mean: Fraction, worth: float, *, low: Fraction, high: Fraction, level: Fraction = LEVEL
+) -> tuple[Fraction, Fraction]:
+    """Wilson's interval of a mean of scores from `low` to `high` that are worth so many independent examples.
+
+    `level` is one minus that of the interval.
+    """
     width = high - low
     share = float((mean - low) / width)
-    middle = (share + _Z**2 / (2 * worth)) / (1 + _Z**2 / worth)
-    reach = _Z / (1 + _Z**2 / worth) * sqrt(share * (1 - share) / worth + (_Z / (2 * worth)) ** 2)
+    z = _Z if level == LEVEL else _NORMAL.inv_cdf(1 - float(level) / 2)
+    middle = (share + z**2 / (2 * worth)) / (1 + z**2 / worth)
+    reach = z / (1 + z**2 / worth) * sqrt(share * (1 - share) / worth + (z / (2 * worth)) ** 2)
     ends = (max(0.0, middle - reach), min(1.0, middle + reach))
     least, most = (low + Fraction(end) * width for end in ends)
     return least, most

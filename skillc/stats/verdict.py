@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal
 
 from skillc.dataclass import dataclass
 from skillc.outcomes import MICRO
+from skillc.stats.error_rates import ErrorRates
+from skillc.stats.misclassification import gain_interval
 from skillc.stats.power import LEAST_GROUPS, LEVEL, detectable_gain
 from skillc.text import counted
 
@@ -82,6 +84,7 @@ def judge(
     seed: int,
     samples: int = 1,
     level: Fraction = LEVEL,
+    rates: ErrorRates | None = None,
 ) -> Verdict:
     """The verdict on a whole test split.
 
@@ -96,6 +99,7 @@ def judge(
         seed: of the plan; determines the subsets.
         samples: pairs of one example.
         level: of the first look.
+        rates: the error rates of the goal, if it is a corrected signal: their uncertainty widens the interval.
     """
     alpha = level / (look * look)
     measured = [pair for pair in pairs if pair.initial is not None and pair.best is not None]
@@ -118,12 +122,14 @@ def judge(
     groups = Counter(pair.group for pair in measured)
     sizes = [groups[name] for name in names]
     sums = _Sums(worst, best, exact, sizes, alpha, seed)
-    word = sums.word
+    word, interval = sums.word, sums.interval(low - high, high - low)
+    if rates is not None and seen.gain is not None:
+        interval = gain_interval(seen.gain, interval, rates, alpha)
     return replace(
         seen,
         verdict=word,
         reason="examples that were not measured could change it" if word == "unverified" else "",
-        interval=sums.interval(low - high, high - low),
+        interval=interval,
         p=sums.p,
         detectable=detectable_gain(exact, sizes, alpha),
     )

@@ -68,6 +68,29 @@ CODES: tuple[Code, ...] = (
         _judged_by('"google/gemini-3-pro"', optimizer='"anthropic/claude-opus-5"'),
     ),
     Code(
+        608,
+        "weak signal",
+        "A noisy signal shrinks the gain of a skill by its sensitivity plus its specificity less 1, and its errors add "
+        "to the spread. One that keeps less than half of a gain takes at least four times the examples of an exact "
+        "metric for the same gain. `skillc plan` prints the factor and the smallest gain that the test can show.",
+        program(goal="noisy(exact_match(answer), sensitivity = 70%, specificity = 65%)"),
+        program(goal="noisy(exact_match(answer), sensitivity = 90%, specificity = 85%)"),
+    ),
+    Code(
+        609,
+        "single examples compared by a noisy signal",
+        "`regressed(m)` and `improved(m)` add up the examples that got worse or better. By a noisy signal some do "
+        "although nothing has changed: it was right about one answer and wrong about the next. The message has the "
+        "mean loss that such errors alone show if they are independent. In the difference of two means they cancel.",
+        program(
+            goal="noisy(exact_match(answer), sensitivity = 90%, specificity = 85%)", gate="regressed(correct) <= 5%"
+        ),
+        program(
+            goal="noisy(exact_match(answer), sensitivity = 90%, specificity = 85%)",
+            gate="candidate.correct >= initial.correct + 2%",
+        ),
+    ),
+    Code(
         634,
         "invalid setting of an agent",
         "The words of `command(...)` are split like those of a POSIX shell, but run without a shell. Placeholders are "

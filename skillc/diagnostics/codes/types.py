@@ -164,6 +164,33 @@ CODES: tuple[Code, ...] = (
         program("metric won = exact_match(answer)"),
     ),
     Code(
+        322,
+        "signal that says nothing",
+        "A noisy signal is corrected by its sensitivity, the share of right answers that it calls right, and its "
+        "specificity, the share of wrong answers that it calls wrong. A coin has 100 % together, and then nothing is "
+        "left to correct. Usually one of the two is the share of errors: a signal that calls 8 % of the wrong answers "
+        "right has `specificity = 92%`.",
+        program(goal="noisy(exact_match(answer), sensitivity = 90%, specificity = 8%)"),
+        program(goal="noisy(exact_match(answer), sensitivity = 90%, specificity = 92%)"),
+    ),
+    Code(
+        323,
+        "metric that computes with a corrected signal",
+        "The correction of a noisy signal makes its mean right, not a single value: that is below 0 or above 1. What "
+        "another metric computes with it, such as a minimum, a product or a comparison, would have no such mean. "
+        "`noisy(...)` is the whole of a metric. Compute first and correct the result, or compare several metrics in "
+        "gates.",
+        program(
+            "metric short = clamp(1 - words(answer) / 20, 0, 1)",
+            goal="0.9 * noisy(exact_match(answer), sensitivity = 90%, specificity = 92%) + 0.1 * short",
+        ),
+        program(
+            "metric short = clamp(1 - words(answer) / 20, 0, 1)",
+            goal="noisy(exact_match(answer), sensitivity = 90%, specificity = 92%)",
+            gate="candidate.short >= incumbent.short - 5%",
+        ),
+    ),
+    Code(
         320,
         "expression too large",
         "With all functions expanded, the metric or gate is too large to analyse. Move parts into named metrics.",

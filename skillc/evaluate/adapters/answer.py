@@ -116,7 +116,7 @@ def detectable_words(verdict: Verdict, goal: MetricPlan) -> str:
     if verdict.detectable is None:
         return ""
     smallest = Fraction(verdict.detectable).limit_denominator(10**6)
-    if smallest >= goal.high - goal.low:
+    if smallest >= goal.widest:
         return f"; with {counted(verdict.n, 'example')} no difference would have shown"
     return (
         f"; with {counted(verdict.n, 'example')} the smallest difference that would have shown is "

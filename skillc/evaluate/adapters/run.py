@@ -134,7 +134,13 @@ def compare(job: ArmsJob, columns: Mapping[str, ComparisonArm]) -> tuple[PairRes
         for pair in job.pairs
     }
     members = judge_family(
-        family, low=goal.low, high=goal.high, seed=job.plan.data.seed, samples=samples, level=job.level
+        family,
+        low=goal.low,
+        high=goal.high,
+        seed=job.plan.data.seed,
+        samples=samples,
+        level=job.level,
+        rates=goal.rates,
     )
     return tuple(
         PairResult(

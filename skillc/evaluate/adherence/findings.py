@@ -84,7 +84,10 @@ def findings_of(job: AdherenceJob, marked: Sequence[Marked]) -> tuple[RuleAdhere
     pairs = {rule.id: _pairs(rule, marked) for rule in job.rules}
     family = {name: each for name, each in pairs.items() if len({pair.group for pair in each}) >= LEAST_GROUPS}
     same = job.skill.digest == job.initial.digest
-    members = {} if same else judge_family(family, low=goal.low, high=goal.high, seed=plan.data.seed, level=job.level)
+    seed = plan.data.seed
+    members = {}
+    if not same:
+        members = judge_family(family, low=goal.low, high=goal.high, seed=seed, level=job.level, rates=goal.rates)
     return tuple(_finding(job, i, rule, marked, members.get(rule.id)) for i, rule in enumerate(job.rules, 1))
 
 

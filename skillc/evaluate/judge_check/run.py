@@ -17,7 +17,7 @@ from skillc.evaluate.judge_check.labels import Label, write_sheet
 from skillc.evaluate.measuring import Measured, ending, until_stopped, with_retries
 from skillc.evaluate.skills import SkillArm
 from skillc.gates.evaluate import decide
-from skillc.gates.evidence import Evidence, MetricRange, SplitEvidence, TextEvidence
+from skillc.gates.evidence import Evidence, SplitEvidence, TextEvidence
 from skillc.gates.terms import CallTerm, MetricTerm, calls
 from skillc.language.judges import family_of
 from skillc.metrics.judging.check.findings import JudgeFound, findings_of
@@ -40,6 +40,7 @@ from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.concurrency import gather
 from skillc.optimize.gate.decide import DOWN
+from skillc.optimize.gate.gate import metric_ranges
 from skillc.optimize.host import Observer
 from skillc.optimize.loop.baseline import FlipCount
 from skillc.outcomes import MICRO, Example, Scored
@@ -417,8 +418,7 @@ def _requires(job: JudgeCheckJob, meter: Meter, work: _Work) -> tuple[RequireRes
         if not names or not set(names) <= _reading(job):
             continue
         flips = {name: _flips(job, meter, work, name) for name in names}
-        ranges = {m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in job.program.metrics}
-        nothing = SplitEvidence(job.examples, 1, lambda *_: None, ranges)
+        nothing = SplitEvidence(job.examples, 1, lambda *_: None, metric_ranges(job.program))
         evidence = Evidence(
             nothing, replace(nothing, examples=()), TextEvidence({}, None), flips={n: f.rate for n, f in flips.items()}
         )

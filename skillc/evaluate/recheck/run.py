@@ -171,7 +171,9 @@ def _members(job: RecheckJob, arms: Mapping[str, ComparisonArm]) -> dict[str, Me
         if arm is not skill
     }
     seed = job.plan.data.seed
-    return judge_family(family, low=goal.low, high=goal.high, seed=seed, samples=samples, level=job.level)
+    return judge_family(
+        family, low=goal.low, high=goal.high, seed=seed, samples=samples, level=job.level, rates=goal.rates
+    )
 
 
 def _result(part: Part | None, member: Member | None) -> PartResult:

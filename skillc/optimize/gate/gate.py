@@ -22,6 +22,7 @@ from skillc.optimize.gate.credit import Flips
 from skillc.optimize.host import stop_reason
 from skillc.optimize.rollouts import Outcome, Rollouts
 from skillc.outcomes import MICRO, Cell, Example
+from skillc.plan.schema import Plan
 
 Result = Literal["accept", "reject", "beaten", "undecided"]
 
@@ -85,10 +86,18 @@ def skills_by_name(state: SearchState, candidate: Document) -> Skills:
     return {"candidate": candidate, "incumbent": state.incumbent, "best": state.best, "initial": state.initial}
 
 
+def metric_ranges(plan: Plan) -> dict[str, MetricRange]:
+    """Return the ranges of all metrics, by name."""
+    return {
+        m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit, m.rates is not None)
+        for m in plan.metrics
+    }
+
+
 def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: TextEvidence) -> Evidence:
     """Return the current evidence on skills; an omitted skill has no cells."""
     plan = engine.plan
-    ranges = {m.name: MetricRange(round(m.low * MICRO), round(m.high * MICRO), m.unit) for m in plan.metrics}
+    ranges = metric_ranges(plan)
 
     def outcome(state: SkillState, example: Example, sample: int) -> Outcome | None:
         skill = known.get(state)

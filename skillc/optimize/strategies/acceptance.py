@@ -74,7 +74,7 @@ class Rollback(Mechanism):
         """Return to the best skill by a separate decision, and reject the edits that led away from it."""
         goal = engine.plan.goal
         now, best = mean_score(engine, state.incumbent, goal.name), mean_score(engine, state.best, goal.name)
-        if now is None or best is None or best - now <= self._limit * (goal.high - goal.low):
+        if now is None or best is None or best - now <= self._limit * goal.widest:
             return state
         reason = f"the goal fell from {mean_json(best)} to {mean_json(now)}"
         goals: dict[str, JsonValue] = {"incumbent": mean_json(now), "candidate": mean_json(best)}

@@ -1,0 +1,22 @@
+"""Metrics that are a noisy signal: `noisy(passed, sensitivity = 92%, specificity = 85%)`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from skillc.gates.terms import CallTerm, Constant, Term
+from skillc.stats.error_rates import ErrorRates
+
+NOISY = "noisy"
+
+
+def rates_of(term: Term) -> ErrorRates | None:
+    """Return the declared error rates of a metric's term; None if the metric is no noisy signal."""
+    if not (isinstance(term, CallTerm) and term.function == NOISY):
+        return None
+    given = {name: value.value for name, value in term.options if isinstance(value, Constant)}
+    return ErrorRates(
+        given.get("sensitivity", Fraction(1)),
+        given.get("specificity", Fraction(1)),
+        *(int(given[name]) if name in given else None for name in ("positives", "negatives")),
+    )
