@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.diagnostics.render import printable
+from skillc.gates.noisy import declaration
 from skillc.labels.judging import JudgeRecord, Judging
 from skillc.sessions.agreement import LEAST_MEASURED, LEAST_OVERLAP, Agreements, Interval, PairAgreement, Rate
 from skillc.sessions.labelling import Labelled
@@ -101,6 +102,12 @@ def agreement_table(found: Agreements) -> RenderableType:
     if missing:
         few_rates = f"{len(missing):,} of {counted(len(found.rates), 'rate')} {'has' if len(missing) == 1 else 'have'}"
         parts.append(Text(f"rates need {LEAST_MEASURED} sessions with a person's label; {few_rates} fewer"))
+    for source, rates in found.errors.items():
+        name = printable(source)
+        if rates.youden > 0:
+            parts.append(Text(f"{name} as a metric of a program: {declaration('signal', rates)}"))
+        else:
+            parts.append(Text(f"{name} is no metric: it tells sessions that worked from others no better than a coin"))
     if len(missing) < len(found.rates):
         parts.append(Text("the measured rates are now the certainties of these labels"))
     return Group(*parts)
@@ -123,6 +130,15 @@ def agreement_json(found: Agreements) -> dict[str, Any]:
                 {"source": said, "person": true, "sessions": number} for (said, true), number in sorted(counts.items())
             ]
             for source, counts in found.confusion.items()
+        },
+        "errors": {
+            source: {
+                "sensitivity": float(rates.sensitivity),
+                "specificity": float(rates.specificity),
+                "positives": rates.positives,
+                "negatives": rates.negatives,
+            }
+            for source, rates in found.errors.items()
         },
     }
 

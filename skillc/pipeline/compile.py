@@ -50,6 +50,7 @@ from skillc.plan.lock import (
     NullArmLock,
     OpenedLock,
     ProgramLock,
+    SignalLock,
     SkillLock,
     TestLock,
     ValidationLock,
@@ -68,6 +69,7 @@ from skillc.run.recording import recorded
 from skillc.run.session import RunRecord, Session, open_record, parts_of_run
 from skillc.run.stop import Stop
 from skillc.run.time_left import book_total, expected_calls
+from skillc.stats.error_rates import ErrorRates
 from skillc.syntax.nodes import Use
 from skillc.versions.candidate import Withheld, find_candidate, looks_of, withhold
 from skillc.versions.hand_edits import ArtifactSnapshot, WrittenCopies, changed_since, free_paths, protect
@@ -400,6 +402,18 @@ def _lock(
         looks=looks,
         quarantined=trained.quarantined,
         history=head_of(run.name, run.session.watch.decisions),
+        signal=_signal_lock(plan.goal.rates),
+    )
+
+
+def _signal_lock(rates: ErrorRates | None) -> SignalLock | None:
+    if rates is None:
+        return None
+    return SignalLock(
+        sensitivity=rates.sensitivity,
+        specificity=rates.specificity,
+        positives=rates.positives,
+        negatives=rates.negatives,
     )
 
 

@@ -51,6 +51,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
         "format_version": 1,
         "confidence": list(confidence_lines(compiled.lock, compiled.trained.engine.plan.goal)),
         **{name: lock[name] for name in ("verdict", "reason", "test", "validation", "stopped", "quarantined")},
+        **({"signal": lock["signal"]} if "signal" in lock else {}),
         "baselines": {name: rounded(mean) for name, mean in compiled.baselines.items()},
         "gain_over_none": rounded(compiled.tested.over_none),
         "parts": {name: _parts_json(tables) for name, tables in compiled.tested.parts.items()},

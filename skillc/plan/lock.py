@@ -224,6 +224,15 @@ class LookLock(Frozen):
     test: Digest | None = None
 
 
+class SignalLock(Frozen):
+    """The declared error rates of a goal that is a noisy signal, with the examples that they were measured on."""
+
+    sensitivity: Decimal
+    specificity: Decimal
+    positives: int | None = None
+    negatives: int | None = None
+
+
 class Lock(Frozen):
     """The lock of a compiled skill.
 
@@ -238,6 +247,7 @@ class Lock(Frozen):
         quarantined: ids of validation examples that could not be measured and were left out.
         history: the link of the run's last decision in the history; None in locks of earlier versions.
         sessions: keys of the recorded sessions that rules are from, by a digest of the rule's text.
+        signal: the error rates behind verdict and means, if the goal is a noisy signal; None if it is not.
     """
 
     format_version: Literal[1] = 1
@@ -258,6 +268,7 @@ class Lock(Frozen):
     quarantined: tuple[str, ...] = ()
     history: Digest | None = None
     sessions: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    signal: SignalLock | None = None
 
     @property
     def tested(self) -> str | None:
@@ -313,6 +324,8 @@ def lock_json(lock: Lock) -> dict[str, JsonValue]:
                 del arms[name]
     if not lock.sessions:
         del value["sessions"]
+    if lock.signal is None:
+        del value["signal"]
     return value
 
 

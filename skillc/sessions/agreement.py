@@ -18,6 +18,7 @@ from skillc.dataclass import dataclass
 from skillc.sessions.labels import CONSENSUS, JUDGE, PERSON, Label, Outcome, consensus
 from skillc.sessions.signals import CERTAINTY
 from skillc.stats.agreement import Rated, agreement
+from skillc.stats.error_rates import ErrorRates
 from skillc.stats.power import wilson
 
 LEAST_OVERLAP = 10
@@ -83,6 +84,8 @@ class Agreements:
         sessions: labelled sessions; one with two skills counts twice.
         by_person: those with a person's label.
         confusion: number of cases by source, its outcome and the person's.
+        errors: sensitivity and specificity of each source, for a program that measures by it; only of sources that
+            labelled ten sessions of either outcome, by the person's labels.
     """
 
     sessions: int
@@ -90,6 +93,7 @@ class Agreements:
     pairs: tuple[PairAgreement, ...]
     rates: tuple[Rate, ...]
     confusion: Mapping[str, Mapping[tuple[Outcome, Outcome], int]]
+    errors: Mapping[str, ErrorRates]
 
 
 def agreements_of(labels: Iterable[Label]) -> Agreements:
@@ -121,6 +125,7 @@ def agreements_of(labels: Iterable[Label]) -> Agreements:
             if any(source in by and by[source].outcome == outcome for by in cases.values())
         ),
         confusion={source: counts for source, counts in confusion.items() if counts},
+        errors={source: rates for source, counts in confusion.items() if (rates := error_rates(counts)) is not None},
     )
 
 
@@ -156,6 +161,19 @@ def _rate(source: str, outcome: Outcome, counts: Mapping[tuple[Outcome, Outcome]
     if not found.enough:
         return found
     return replace(found, measured=(right + 1) / (n + 2), interval=_wilson(right, n))
+
+
+def error_rates(counts: Mapping[tuple[Outcome, Outcome], int]) -> ErrorRates | None:
+    """Return how often a source says `worked` and `failed` where the person does; None below ten sessions of either.
+
+    `unclear` is no answer: such sessions count on neither side.
+    """
+    hits, misses = counts.get(("worked", "worked"), 0), counts.get(("failed", "worked"), 0)
+    passes, alarms = counts.get(("failed", "failed"), 0), counts.get(("worked", "failed"), 0)
+    positives, negatives = hits + misses, passes + alarms
+    if min(positives, negatives) < LEAST_MEASURED:
+        return None
+    return ErrorRates(Fraction(hits, positives), Fraction(passes, negatives), positives, negatives)
 
 
 def _wilson(right: int, n: int) -> Interval:

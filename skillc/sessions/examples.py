@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from skillc.dataclass import dataclass
-from skillc.sessions.labels import CONSENSUS, Label, Outcome, consensus, labels_of
+from skillc.sessions.labels import CONSENSUS, PERSON, Label, Outcome, consensus, labels_of
 from skillc.sessions.likeness import Clusters, cluster
 from skillc.sessions.session import Event, Session
 from skillc.sessions.store import Row, SessionStore
@@ -69,10 +69,19 @@ class SessionExample:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The examples for a skill, and how many sessions gave none, by reason."""
+    """The examples for a skill.
+
+    Attributes:
+        left_out: how many sessions gave none, by reason.
+        by_person: keys of the sessions whose outcome a person gave.
+        checked: of the sessions that the other sources together call `worked` and a person labelled, those that did
+            work, and all.
+    """
 
     examples: tuple[SessionExample, ...]
     left_out: Mapping[str, int]
+    by_person: frozenset[str] = frozenset()
+    checked: tuple[int, int] = (0, 0)
 
 
 def examples_of(
@@ -135,7 +144,22 @@ def examples_of(
                 cut=tuple(was_cut),
             )
         )
-    return Found(tuple(examples), left)
+    return Found(tuple(examples), left, *_checked(store, skill))
+
+
+def _checked(store: SessionStore, skill: str | None) -> tuple[frozenset[str], tuple[int, int]]:
+    """Return the sessions that a person labelled, and how often the other sources' `worked` is right there."""
+    persons, right, checked = set[str](), 0, 0
+    for (key, _), labels in groupby(labels_of(store, skill=skill), lambda each: (each.session, each.skill)):
+        given = [each for each in labels if each.kind != CONSENSUS]
+        own, others = ([each for each in given if (each.kind == PERSON) is wanted] for wanted in (True, False))
+        if not own:
+            continue
+        persons.add(key)
+        truth = consensus(own).outcome
+        if others and truth != "unclear" and consensus(others).outcome == "worked":
+            right, checked = right + (truth == "worked"), checked + 1
+    return frozenset(persons), (right, checked)
 
 
 def outcomes_of(store: SessionStore, skill: str | None) -> Mapping[str, Label]:

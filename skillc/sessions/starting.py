@@ -18,10 +18,13 @@ from skillc.data.split import SIDES, Side, split_groups
 from skillc.data.starter import RULEBOOK_MODELS, ColumnChoice, Frame, Reason, StarterProgram, start
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
+from skillc.gates.noisy import declaration
 from skillc.language.kinds import default_of
 from skillc.plan.existing import Existing
 from skillc.plan.schema import SplitPlan, artifact_name
+from skillc.sessions.agreement import LEAST_MEASURED
 from skillc.sessions.examples import ANSWER_CHARACTERS, REQUEST_CHARACTERS, Found, SessionExample
+from skillc.stats.error_rates import ErrorRates
 from skillc.text import counted, joined
 
 NEEDED: Mapping[Side, int] = {"train": 4, "validation": 2, "test": 4}
@@ -114,7 +117,8 @@ def write_program(
     choice = ColumnChoice(
         answers=("answer",) if exact else (), inputs=("request",), group="cluster", judged=None if exact else output
     )
-    frame = Frame(_head(name, len(used), sides), ("session",), not exact, split, batch)
+    signal = _signal_of(found, used) if exact else None
+    frame = Frame(_head(name, len(used), sides, signal), ("session",), not exact, split, batch)
     own = existing or Existing(artifact_name(name).replace("-", "_"), _about(name), None, "", (), (), ())
     labels = sorted({each.answer for each in worked})
     try:
@@ -314,7 +318,37 @@ def _sides(name: str, used: Sequence[SessionExample], negatives: int, found: Fou
     return split, max(2, train // 2) if train < 2 * _BATCH else 0, sides
 
 
-def _head(name: str, rows: int, sides: Mapping[Side, int]) -> str:
+def _signal_of(found: Found, used: Sequence[SessionExample]) -> tuple[int, ErrorRates] | None:
+    """Return how many right answers are taken on the word of signals or judges, and the error rates of all of them.
+
+    A right output matches the answer of a session exactly if that session worked, so the share of sessions that did is
+    the sensitivity. A wrong output hardly ever equals an answer. None where a person gave every outcome, and where
+    fewer than ten sessions tell how often the others are right.
+    """
+    right, checked = found.checked
+    unchecked = sum(each.session not in found.by_person for each in used)
+    if not unchecked or checked < LEAST_MEASURED or right == 0:
+        return None
+    share = 1 - Fraction(unchecked, len(used)) * (1 - Fraction(right, checked))
+    return unchecked, ErrorRates(share, Fraction(1), checked)
+
+
+def _head(name: str, rows: int, sides: Mapping[Side, int], signal: tuple[int, ErrorRates] | None = None) -> str:
+    return _plain_head(name, rows) + ("" if signal is None else _proposal(*signal, rows))
+
+
+def _proposal(unchecked: int, rates: ErrorRates, rows: int) -> str:
+    """Return the comment that proposes to count wrong answers among the right ones."""
+    return (
+        f"\n#\n# {unchecked:,} of the {rows:,} right answers are of sessions that no person looked at. By those that a\n"
+        f"# person labelled too, {float(rates.sensitivity) * 100:.0f} % of all are right. To count the others, "
+        f"replace the goal:\n#\n"
+        f"#     metric matched = exact_match(answer)\n"
+        f"#     goal   correct = {declaration('matched', rates)}"
+    )
+
+
+def _plain_head(name: str, rows: int) -> str:
     return (
         f"# A first program from {counted(rows, 'recorded session')}. Requests that are nearly the same are one\n"
         f"# group, which stays on one side of the split. Read it once, and correct it. Then:\n#\n"

@@ -87,7 +87,7 @@ def _lower(value: Fraction, least: Fraction, low: Fraction, high: Fraction) -> F
     away = value - least
     if least > 0:
         spread = high - 1
-        root = Fraction(sqrt(max(0, value**2 * spread**2 + away**2 - away**2 * spread**2)))
+        root = Fraction(sqrt(max(_ZERO, value**2 * spread**2 + away**2 - away**2 * spread**2)))
         return least * (2 * value - least) / (value + root)
     spread = 1 - low
     if spread >= 1:

@@ -20,6 +20,7 @@ from skillc.evaluate.reporting import (
     p_value,
 )
 from skillc.gates import units
+from skillc.gates.noisy import declaration
 from skillc.json_values import rounded
 from skillc.metrics.judging.check.biases import Bias
 from skillc.metrics.judging.check.findings import Flips, JudgeFound
@@ -140,8 +141,8 @@ def _labelled_json(found: Labelled) -> JsonValue:
             "n": found.length.n,
         },
         "corrected": _corrected_json(found.corrected) if found.corrected is not None else None,
-        "false_positives": rounded(found.rates[0]) if found.rates is not None else None,
-        "false_negatives": rounded(found.rates[1]) if found.rates is not None else None,
+        "false_positives": rounded(1 - found.rates.specificity) if found.rates is not None else None,
+        "false_negatives": rounded(1 - found.rates.sensitivity) if found.rates is not None else None,
         "needed": _needed_json(found.needed) if found.needed is not None else None,
     }
 
@@ -357,8 +358,10 @@ def _corrected_lines(found: Labelled) -> list[Text]:
 def _needed_lines(found: Labelled) -> list[Text]:
     lines, each = list[Text](), found.needed
     if found.rates is not None:
-        wrong, right = map(percent, found.rates)
+        wrong, right = (percent(1 - rate) for rate in (found.rates.specificity, found.rates.sensitivity))
         lines.append(Text(f"errors    calls {wrong} of wrong answers right, {right} of right answers wrong"))
+        if found.rates.youden > 0:
+            lines.append(Text(f"declare   {declaration('signal', found.rates)}"))
     if each is None:
         return lines
     to_show = f"to show a gain of {float(each.gain) * 100:g} points ({units.percent(POWER)} power):"

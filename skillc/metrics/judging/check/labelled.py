@@ -11,6 +11,7 @@ from statistics import mean
 from skillc.dataclass import dataclass
 from skillc.metrics.judging.check.questions import Judgements, plain, scale_of
 from skillc.stats.agreement import Agreement, Correlation, Rated, agreement, correlation_within
+from skillc.stats.error_rates import ErrorRates
 from skillc.stats.power import mean_interval
 from skillc.stats.prediction_powered import Corrected, corrected_mean
 from skillc.stats.sample_size import Needed, needed
@@ -51,8 +52,8 @@ class Labelled:
         ordered_interval: None below two groups.
         length: rank correlation of the score with the length of the answer at equal label.
         corrected: the mean label over all rollouts, None with fewer than 30 labels on them.
-        rates: false positives among the wrong answers and false negatives among the right ones, where label and score
-            are 0 or 1; None elsewhere, and without both kinds of answers.
+        rates: sensitivity and specificity, where label and score are 0 or 1; None elsewhere, and without both kinds of
+            answers.
         needed: the examples that show a gain of 5 points; None if all labels are equal.
     """
 
@@ -64,7 +65,7 @@ class Labelled:
     ordered_interval: Interval | None
     length: Correlation
     corrected: Corrected | None
-    rates: tuple[Fraction, Fraction] | None
+    rates: ErrorRates | None
     needed: Needed | None
 
 
@@ -165,11 +166,11 @@ def _ordered(rows: Sequence[_Row]) -> list[tuple[str, Fraction]]:
     return found
 
 
-def _rates(rows: Sequence[_Row]) -> tuple[Fraction, Fraction] | None:
+def _rates(rows: Sequence[_Row]) -> ErrorRates | None:
     wrong, right = ([row.score for row in rows if row.label == label] for label in (0, 1))
     if not (wrong and right) or len(wrong) + len(right) < len(rows) or not {*wrong, *right} <= {0, 1}:
         return None
-    return mean(wrong), 1 - mean(right)
+    return ErrorRates(mean(right), 1 - mean(wrong), len(right), len(wrong))
 
 
 def _corrected(judgements: Judgements) -> Corrected | None:
