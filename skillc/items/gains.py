@@ -7,7 +7,7 @@ from fractions import Fraction
 from skillc.dataclass import dataclass
 from skillc.items.record import SPLITS, Item, RunItems, Score, SplitName
 from skillc.outcomes import MICRO
-from skillc.stats.verdict import PairedScore, judge
+from skillc.stats.verdict import PairedScore, Verdict, judge
 
 # The share of the items of the initial skill on which a later one has to be measured to be compared with other splits.
 _WHOLE = Fraction(9, 10)
@@ -129,6 +129,23 @@ def _gain(items: RunItems, metric: str, split: SplitName, version: int) -> Split
         ran,
         items.sizes.get(split, 0),
     )
+
+
+def excess_of(items: RunItems, signal: str, truth: str, version: int) -> Verdict | None:
+    """Test whether a noisy signal gains more or less than the truth, on test or else validation; None without cells.
+
+    The errors of a signal have the same rates for both skills exactly if the two gains are equal on average. Each item
+    adds the difference of its two gains, so that what is right for both skills cancels.
+    """
+    split: SplitName = "test" if items.of("test") else "validation"
+    pairs = []
+    for item in items.of(split):
+        cells = [item.cells[name][i] for i in (0, version) for name in (signal, truth)]
+        known = [cell for cell in cells if isinstance(cell, int)]
+        if len(known) == len(cells):
+            pairs.append(PairedScore(item.group, known[0] - known[1], known[2] - known[3]))
+    low, high = items.measure(signal).low - 1, items.measure(signal).high
+    return judge(pairs, low=low, high=high, look=1, seed=0) if pairs else None
 
 
 def difference(one: SplitGain, other: SplitGain) -> tuple[Fraction, Fraction] | None:

@@ -51,10 +51,11 @@ class Measure:
     """A metric of the program.
 
     Attributes:
-        judged: whether it reads a judge.
+        judged: whether it reads a judge, or is a noisy signal.
         truth: whether code compares it with right answers, and the goal does not read it.
         in_goal: whether it is the goal, or the goal reads it.
         in_gates: whether a gate or a `require` reads it.
+        signal: whether it is a noisy signal with declared error rates.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Measure:
     truth: bool
     in_goal: bool
     in_gates: bool
+    signal: bool = False
 
     def share(self, score: int) -> Fraction:
         """Return a score as a share of the range, from 0 to 1."""
@@ -198,12 +200,13 @@ def measures_of(plan: Plan) -> tuple[Measure, ...]:
             name=metric.name,
             low=metric.low,
             high=metric.high,
-            judged=reads_judge(plan, metric),
+            judged=reads_judge(plan, metric) or metric.rates is not None,
             truth=metric.name not in goal
             and not reads_judge(plan, metric)
             and any(may_compare(plan.metric(name)) for name in _read(plan, {metric.name})),
             in_goal=metric.name in goal,
             in_gates=metric.name in gates,
+            signal=metric.rates is not None,
         )
         for metric in plan.metrics
         if metric.high > metric.low
@@ -328,6 +331,7 @@ def _to_json(items: RunItems) -> dict[str, Any]:
                 "truth": each.truth,
                 "in_goal": each.in_goal,
                 "in_gates": each.in_gates,
+                **({"signal": True} if each.signal else {}),
             }
             for each in items.measures
         ],

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from skillc.items.gains import Gains, SplitGain, gains_of, last_learned
+from skillc.items.gains import Gains, SplitGain, excess_of, gains_of, last_learned
 from skillc.items.grid import FATES, Grid, GridRow, Mark, grid_of
 from skillc.items.judging import JudgedTruth, Tracking, judged_truths
 from skillc.items.record import SPLITS, RunItems, SplitName
@@ -201,7 +201,24 @@ def gains_block(items: RunItems, metrics: Iterable[str]) -> list[RenderableType]
     found: list[RenderableType] = [Text(), head, *(part for table in tables for part in (Text(), table))]
     if any(each.is_selective for rows in blocks for row in rows for each in row.splits):
         found.append(Text("* mostly items that were run again because they had failed", style="dim"))
-    return [*found, *vanishing_lines(blocks)]
+    return [*found, *vanishing_lines(blocks), *_differing_lines(items, names)]
+
+
+def _differing_lines(items: RunItems, names: Sequence[str]) -> list[Text]:
+    """Return a line where a noisy signal errs at other rates for the compiled skill than for the initial one."""
+    if not items.measure(items.goal).signal or not items.compiled:
+        return []
+    lines = []
+    for truth in (name for name in names if name != items.goal):
+        found = excess_of(items, items.goal, truth, items.compiled)
+        if found is not None and found.interval is not None and found.verdict in ("improved", "worse"):
+            ends = " to ".join(f"{float(end) * 100:+.0f}" for end in found.interval)
+            text = (
+                f"differs   `{items.goal}` gains {_points(found.gain)} points on top of `{truth}` ({ends}): its error"
+            )
+            text += "\n          rates are not the same for both skills, and no declared rate corrects that"
+            lines.append(Text(text, style="bold yellow"))
+    return lines
 
 
 def _gains_table(rows: Sequence[Gains]) -> Table:

@@ -339,13 +339,15 @@ def _head(name: str, rows: int, sides: Mapping[Side, int], signal: tuple[int, Er
 
 def _proposal(unchecked: int, rates: ErrorRates, rows: int) -> str:
     """Return the comment that proposes to count wrong answers among the right ones."""
-    return (
-        f"\n#\n# {unchecked:,} of the {rows:,} right answers are of sessions that no person looked at. By those that a\n"
-        f"# person labelled too, {float(rates.sensitivity) * 100:.0f} % of all are right. To count the others, "
-        f"replace the goal:\n#\n"
-        f"#     metric matched = exact_match(answer)\n"
-        f"#     goal   correct = {declaration('matched', rates)}"
+    lines = (
+        "",
+        f"{unchecked:,} of the {rows:,} right answers are of sessions that no person looked at. By those that a",
+        f"person labelled too, {float(rates.sensitivity) * 100:.0f} % of all are right. To count the others, write:",
+        "",
+        "    metric matched = exact_match(answer)",
+        f"    goal   correct = {declaration('matched', rates)}",
     )
+    return "".join(f"\n# {line}".rstrip() for line in lines)
 
 
 def _plain_head(name: str, rows: int) -> str:

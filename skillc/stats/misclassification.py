@@ -89,9 +89,11 @@ def _lower(value: Fraction, least: Fraction, low: Fraction, high: Fraction) -> F
         spread = high - 1
         root = Fraction(sqrt(max(_ZERO, value**2 * spread**2 + away**2 - away**2 * spread**2)))
         return least * (2 * value - least) / (value + root)
+    if least == 0:
+        return _ZERO
     spread = 1 - low
     if spread >= 1:
-        return -_ONE if least < 0 else _ZERO
+        return -_ONE
     root = Fraction(sqrt(value**2 * spread**2 + away**2 * (1 - spread**2)))
     return (value - root) / (1 - spread**2)
 

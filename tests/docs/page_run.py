@@ -23,6 +23,7 @@ FOLDERS = (
     "examples/parcels",
     "examples/dates",
     "examples/sessions",
+    "examples/signals",
     "examples/evolve",
     "editors/vscode",
 )

@@ -15,7 +15,7 @@ from skillc.items.gains import difference, gains_of, last_learned
 from skillc.items.grid import grid_of
 from skillc.items.judging import judged_truths
 from skillc.items.record import Item, Measure, RunItems, Version, read_items, write_items
-from skillc.items.report import items_json, items_table, judging_lines, vanishing_lines
+from skillc.items.report import gains_block, items_json, items_table, judging_lines, vanishing_lines
 from skillc.outcomes import MICRO
 from skillc.stats.agreement import Rated, correlation
 
@@ -273,3 +273,19 @@ def test_the_interval_of_a_difference_covers_the_parts():
     gains = gains_of(learned(1, 0, 0), "correct")
     low, high = difference(gains.on("train"), gains.on("test"))
     assert low <= gains.on("train").gain - gains.on("test").gain <= high
+
+
+@pytest.mark.parametrize(("pleased", "differs"), [(0, False), (16, True)])
+def test_a_signal_that_the_new_skill_pleases_is_reported(pleased, differs):
+    """Both signal and truth gain on 12 of 40 items; the signal also where the answer is as wrong as before."""
+    high, low = round(Fraction(85, 77) * MICRO), round(Fraction(-15, 77) * MICRO)
+    items = [item(f"t{i}", "test", [low, high], [WRONG, RIGHT]) for i in range(12)]
+    items += [item(f"p{i}", "test", [low, high], [WRONG, WRONG]) for i in range(pleased)]
+    items += [item(f"s{i}", "test", [low, low], [WRONG, WRONG]) for i in range(28 - pleased)]
+    measured = replace(VERDICT, signal=True, low=Fraction(low, MICRO), high=Fraction(high, MICRO))
+    found = replace(run(items, 2), measures=(measured, CORRECT))
+    shown = "\n".join(str(part) for part in gains_block(found, ["verdict", "correct"]))
+    assert ("differs   `verdict` gains" in shown) is differs
+    assert ("not the same for both skills" in shown) is differs
+    exact = replace(found, measures=(replace(measured, signal=False), CORRECT))
+    assert "differs" not in "\n".join(str(part) for part in gains_block(exact, ["verdict", "correct"]))
