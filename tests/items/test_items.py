@@ -277,9 +277,9 @@ def test_the_interval_of_a_difference_covers_the_parts():
 
 @pytest.mark.parametrize(("pleased", "differs"), [(0, False), (16, True)])
 def test_a_signal_that_the_new_skill_pleases_is_reported(pleased, differs):
-    """Both signal and truth gain on 12 of 40 items; the signal also where the answer is as wrong as before."""
+    """The truth gains on 12 of 40 items, the signal on 9 of these, as its rates say, and where a wrong answer pleases."""
     high, low = round(Fraction(85, 77) * MICRO), round(Fraction(-15, 77) * MICRO)
-    items = [item(f"t{i}", "test", [low, high], [WRONG, RIGHT]) for i in range(12)]
+    items = [item(f"t{i}", "test", [low, high if i < 9 else low], [WRONG, RIGHT]) for i in range(12)]
     items += [item(f"p{i}", "test", [low, high], [WRONG, WRONG]) for i in range(pleased)]
     items += [item(f"s{i}", "test", [low, low], [WRONG, WRONG]) for i in range(28 - pleased)]
     measured = replace(VERDICT, signal=True, low=Fraction(low, MICRO), high=Fraction(high, MICRO))
