@@ -195,7 +195,8 @@ def test_error_rates_and_the_examples_that_they_take_are_those_of_the_labels() -
     labelled = labelled_of(judged(errs, of, plan=question, repeats=1))
     assert labelled is not None
     assert labelled.rates is not None
-    wrong, right = labelled.rates
+    wrong, right = 1 - labelled.rates.specificity, 1 - labelled.rates.sensitivity
+    assert labelled.rates.positives + labelled.rates.negatives == len(of)
     assert abs(float(wrong) - 0.2) < 0.06
     assert abs(float(right) - 0.1) < 0.06
     assert labelled.needed is not None
