@@ -277,7 +277,7 @@ def test_the_interval_of_a_difference_covers_the_parts():
 
 @pytest.mark.parametrize(("pleased", "differs"), [(0, False), (16, True)])
 def test_a_signal_that_the_new_skill_pleases_is_reported(pleased, differs):
-    """The truth gains on 12 of 40 items, the signal on 9 of these, as its rates say, and where a wrong answer pleases."""
+    """The truth gains on 12 of 40 items, the signal on 9 of these, as its rates say, and on wrong ones that please."""
     high, low = round(Fraction(85, 77) * MICRO), round(Fraction(-15, 77) * MICRO)
     items = [item(f"t{i}", "test", [low, high if i < 9 else low], [WRONG, RIGHT]) for i in range(12)]
     items += [item(f"p{i}", "test", [low, high], [WRONG, WRONG]) for i in range(pleased)]

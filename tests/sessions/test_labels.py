@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 
+from skillc.sessions.agreement import agreements_of
 from skillc.sessions.labels import Label, Outcome, consensus
+from skillc.stats.error_rates import ErrorRates
 
 
 def label(source: str, outcome: Outcome, certainty: float = 0.8, note: str = "") -> Label:
@@ -68,3 +71,17 @@ def test_labels_of_several_sessions_or_none_are_refused() -> None:
     for given in ([], [label("signal:tests", "worked"), Label("t", "skill", "signal:tests", "worked", 0.8)]):
         with pytest.raises(ValueError, match="one session and one skill"):
             consensus(given)
+
+
+def test_a_source_that_met_ten_sessions_of_either_outcome_has_error_rates():
+    def label(i, source, outcome):
+        return Label(f"s{i}", "route", source, outcome, 0.9)
+
+    truth = ["worked"] * 20 + ["failed"] * 10
+    said = ["worked"] * 17 + ["failed"] * 2 + ["unclear"] + ["failed"] * 8 + ["worked"] * 2
+    labels = [label(i, "person:ada", each) for i, each in enumerate(truth)]
+    labels += [label(i, "signal:tests", each) for i, each in enumerate(said)]
+    found = agreements_of(labels).errors
+    assert found == {"signal:tests": ErrorRates(Fraction(17, 19), Fraction(8, 10), 19, 10)}
+    fewer = [each for each in labels if each.session != "s29"]
+    assert agreements_of(fewer).errors == {}

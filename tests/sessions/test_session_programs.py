@@ -11,6 +11,7 @@ from skillc.errors import SkillcError
 from skillc.frontend import plan_file
 from skillc.metrics.judging.statements import check_by_code
 from skillc.sessions.examples import SessionExample, examples_of
+from skillc.sessions.labels import Label
 from skillc.sessions.starting import program_name, statement_of, write_program
 from skillc.sessions.store import SessionStore
 
@@ -166,3 +167,30 @@ def test_names():
     for skill, project in ((None, None), ("../x", None), ("a b", None), (None, "/"), (None, "店")):
         with pytest.raises(SkillcError):
             program_name(skill, project)
+
+
+def test_right_answers_that_no_person_looked_at_are_proposed_as_a_noisy_signal(tmp_path):
+    """Signals label all 30 sessions as worked; a person looked at 12 of them, of which 2 had failed."""
+    made, _ = shop_sessions()
+    signals = [Label(each.key, "route", "signal:tests", "worked", 0.9) for each in made]
+    persons = [Label(each.key, "route", "person:ada", "worked", 1.0) for each in made[:10]]
+    persons += [Label(each.key, "route", "person:ada", "failed", 1.0) for each in made[10:12]]
+    write(tmp_path, made, [*signals, *persons])
+    text = (tmp_path / "route.skill").read_text()
+    # 28 rows: 10 that the person saw work, 18 of which 10 in 12 are right.
+    assert "# 18 of the 28 right answers are of sessions that no person looked at." in text
+    declared = "noisy(matched, sensitivity = 89.29%, specificity = 100%, positives = 12 examples)"
+    assert f"#     goal   correct = {declared}" in text
+    proposed = text.replace(
+        "goal correct = exact_match(answer)", f"metric matched = exact_match(answer)\ngoal correct = {declared}"
+    )
+    (tmp_path / "route.skill").write_text(proposed)
+    assert plan_file(tmp_path / "route.skill").plan.goal.rates.positives == 12
+
+
+def test_without_enough_labels_of_a_person_no_signal_is_proposed(tmp_path):
+    made, _ = shop_sessions()
+    signals = [Label(each.key, "route", "signal:tests", "worked", 0.9) for each in made]
+    persons = [Label(each.key, "route", "person:ada", "worked", 1.0) for each in made[:9]]
+    write(tmp_path, made, [*signals, *persons])
+    assert "noisy" not in (tmp_path / "route.skill").read_text()
