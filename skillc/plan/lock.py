@@ -238,6 +238,7 @@ class Lock(Frozen):
         quarantined: ids of validation examples that could not be measured and were left out.
         history: the link of the run's last decision in the history; None in locks of earlier versions.
         sessions: keys of the recorded sessions that rules are from, by a digest of the rule's text.
+        cited: those of them whose failures the rule's edits name, for the rules where these are fewer.
     """
 
     format_version: Literal[1] = 1
@@ -258,6 +259,7 @@ class Lock(Frozen):
     quarantined: tuple[str, ...] = ()
     history: Digest | None = None
     sessions: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    cited: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @property
     def tested(self) -> str | None:
@@ -311,8 +313,9 @@ def lock_json(lock: Lock) -> dict[str, JsonValue]:
         for name in ("always_read", "opened", "null_arm"):
             if arms.get(name, False) is None:
                 del arms[name]
-    if not lock.sessions:
-        del value["sessions"]
+    for name in ("sessions", "cited"):
+        if not value[name]:
+            del value[name]
     return value
 
 
