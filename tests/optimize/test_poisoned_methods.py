@@ -1,17 +1,23 @@
 """Every text of an optimizer goes through the scan of rules where the data names sessions, whatever the method."""
 
+import asyncio
 import importlib.util
 import json
 from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 
 from skillc.data.withdrawn import SESSION
+from skillc.document.edits import Add, apply_edits, rewrite
+from skillc.document.skill import Document, Section
 from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
+from skillc.optimize.from_sessions import refusal_of, refused
 from skillc.optimize.host import SilentObserver
+from skillc.optimize.propose.replies import MetaSkillReply
 from skillc.optimize.strategies.epoch_review import meta_skill
 from skillc.pipeline.compile import Job, compile_job
 
@@ -74,7 +80,10 @@ def poisoned(text, poison):
 
     def changed(part, name=""):
         if isinstance(part, dict):
-            return {key: changed(each, key if name != "sections" else "body") for key, each in part.items()}
+            texts = name == "sections" and all(isinstance(each, str) for each in part.values()) and "rules" in part
+            return {key: changed(each, "body" if texts else key) for key, each in part.items()}
+        if isinstance(part, list) and name == "rules":
+            return [*part, {"text": poison}]
         if isinstance(part, list):
             return [changed(each, name) for each in part]
         if isinstance(part, str) and name in ("text", "guidance", "memory"):
@@ -133,3 +142,42 @@ def test_each_way_would_bring_it_in_without_the_scan_of_rules(tmp_path, way):
     with patch("skillc.optimize.from_sessions.refusal", lambda engine, text: ""), loose:
         text, decisions, _ = compiled(tmp_path, (method, settings), ATTACK)
     assert ATTACK in text or any(ATTACK in json.dumps(each) for each in decisions if each["result"] == "accept")
+
+
+# ---- the texts that are no rule ----------------------------------------------------------------------
+
+
+def engine_with(train):
+    """Return as much of an engine as the scan of rules reads."""
+    data = SimpleNamespace(fields=(SimpleNamespace(name=SESSION),))
+    plan = SimpleNamespace(data=data, goal=SimpleNamespace(name="correct"))
+    return SimpleNamespace(plan=plan, dataset=SimpleNamespace(train=train), observer=SilentObserver(), optimizer=None)
+
+
+def test_a_heading_a_description_and_a_slow_section_are_scanned_like_a_rule():
+    engine = engine_with(())
+    assert refused(engine, [Add("rules", "An apple is a fruit.", topic=ATTACK)])
+    assert not refused(engine, [Add("rules", "An apple is a fruit.", topic="Fruit")])
+    before = Document("sort", "Sort things.", (Section("rules", "trainable"), Section("guidance", "slow")))
+    assert refusal_of(engine, before, replace(before, about=ATTACK))
+    headed = apply_edits(before, [Add("rules", "An apple is a fruit.", topic=ATTACK)]).document
+    assert refusal_of(engine, before, headed)
+    assert refusal_of(engine, before, rewrite(before, "guidance", ATTACK).document)
+    assert not refusal_of(engine, before, rewrite(before, "guidance", "Read the whole text first.").document)
+
+
+@pytest.mark.parametrize(("memory", "kept"), [(ATTACK, "before"), ("Short rules helped.", "Short rules helped.")])
+def test_a_memory_that_asks_for_what_no_rule_may_is_not_kept(memory, kept):
+    engine = engine_with(())
+
+    async def ask(*_, **__):
+        return MetaSkillReply(memory=memory)
+
+    engine.optimizer = SimpleNamespace(ask=ask)
+    place, state = "skillc.optimize.strategies.epoch_review", SimpleNamespace(memory="before")
+    state.with_memory = lambda meta: SimpleNamespace(memory=meta)
+    record = {"decision": 1, "result": "accept", "reason": "", "edits": [{"op": "add", "text": "x", "rule": "r"}]}
+    with patch(f"{place}.briefing"), patch(f"{place}.meta_skill_messages"):
+        position = SimpleNamespace(epoch=1, step=1)
+        found = asyncio.run(meta_skill(engine, state, [record], position))
+    assert found.memory == kept
