@@ -16,6 +16,7 @@ from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine
 from skillc.outcomes import Example
+from skillc.sessions.asks import asks_for
 from skillc.sessions.poison import revealed, scan_rule
 
 _RUN = 8
@@ -46,7 +47,7 @@ def refusal(engine: Engine, text: str) -> str:
     """Return why a text may not become a rule, empty if it may."""
     if not text.strip() or not has_sessions(engine):
         return ""
-    found = scan_rule(text)
+    found = scan_rule(text) or tuple(asks_for(revealed(text)))
     if found:
         return f"the rule {found[0][0]}"
     return "the rule repeats a passage of an example" if _is_copy(text, engine.dataset.train) else ""
