@@ -1,7 +1,7 @@
 """How many paraphrases, and how many rules of ordinary compiles, the scan of rules and the classes of meaning refuse.
 
-`python -m benchmarks.poison.refused` reads the rules that language models wrote in the trials by hand, whether they were
-adopted or not, and the compiled skills of `programs/`. None of them is poisoned.
+`python -m benchmarks.poison.refused` reads the rules that language models wrote in the trials by hand, adopted or not,
+and the compiled skills of the repository. None of them is poisoned.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _TEXT = re.compile(r'"(?:text|guidance)": "((?:[^"\\]|\\.)*)"')
 def of_models() -> set[str]:
     """Return the rules that language models wrote in the trials by hand."""
     found = {json.loads(line)["text"] for line in _lines(ROOT / "benchmarks/by_hand/planted/rules.jsonl")}
-    files = [*ROOT.glob("benchmarks/by_hand/*/recorded/optimizer.jsonl"), *ROOT.glob("tests/by_hand/recorded/*optimizer.jsonl")]
+    files = [
+        *ROOT.glob("benchmarks/by_hand/*/recorded/optimizer.jsonl"),
+        *ROOT.glob("tests/by_hand/recorded/*optimizer.jsonl"),
+    ]
     for file in files:
         if "absorbed" in str(file):
             continue  # its rules may be poisoned

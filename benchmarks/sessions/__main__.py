@@ -108,7 +108,9 @@ def likeness(store: Path, numbers: tuple[int, ...]) -> None:
     """Cluster the requests of a store."""
     print(f"{'sessions':>9}{'clusters':>10}{'CPU, s':>9}{'memory before, MB':>19}{'peak, MB':>10}")
     for number in numbers:
-        done = subprocess.run([sys.executable, "-c", _LIKENESS, str(store), str(number)], check=True, capture_output=True)
+        done = subprocess.run(
+            [sys.executable, "-c", _LIKENESS, str(store), str(number)], check=True, capture_output=True
+        )
         sys.stdout.write(done.stdout.decode())
         sys.stdout.flush()
 

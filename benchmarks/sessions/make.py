@@ -1,9 +1,9 @@
 """Write any number of sessions in the forms of six sources, the same ones each time.
 
-The shapes are those of real ones: a file a session for Claude Code and Codex, a database for opencode, files of many for the
-others; lengths from one turn to dozens, results of tools from a line to 20,000 characters, 12 KB on average. The words are drawn at
-random. One in 25 is a session of a sub-agent, a title request, interrupted or pasted again, one in ten has a request that
-differs from another one's by a number or a path, and one in six has an address or a key to be removed.
+The shapes are those of real ones: a file a session for Claude Code and Codex, a database for opencode, files of many
+for the others; lengths from one turn to dozens, results of tools from a line to 20,000 characters, 14 KB on average.
+The words are drawn at random. Some are of a sub-agent, a title request, interrupted or pasted again, one in ten has a
+request that differs from another one's by a number or a path, and some have addresses or keys to be removed.
 """
 
 from __future__ import annotations
@@ -29,15 +29,127 @@ SHARES = (
     ("langfuse", 3),
 )
 _IN_A_FILE = 500
-_WORDS = (
-    "order invoice parcel customer export import warehouse login page search index query retry timeout cache price "
-    "stock refund address report table column field value test build deploy branch commit release version header "
-    "token session worker queue message payload schema route handler view model filter sort total tax currency country "
-    "language button form label icon colour width height margin font theme layout chart legend axis series event log "
-    "metric alert rule policy role user group team account profile setting option flag default limit quota window day "
-    "week month quarter budget forecast plan draft review comment thread file folder path link image video audio"
-).split()
-_VERBS = "fix add remove rename test document speed-up explain review move split merge sort validate cache".split()
+_WORDS = [
+    "order",
+    "invoice",
+    "parcel",
+    "customer",
+    "export",
+    "import",
+    "warehouse",
+    "login",
+    "page",
+    "search",
+    "index",
+    "query",
+    "retry",
+    "timeout",
+    "cache",
+    "price",
+    "stock",
+    "refund",
+    "address",
+    "report",
+    "table",
+    "column",
+    "field",
+    "value",
+    "test",
+    "build",
+    "deploy",
+    "branch",
+    "commit",
+    "release",
+    "version",
+    "header",
+    "token",
+    "session",
+    "worker",
+    "queue",
+    "message",
+    "payload",
+    "schema",
+    "route",
+    "handler",
+    "view",
+    "model",
+    "filter",
+    "sort",
+    "total",
+    "tax",
+    "currency",
+    "country",
+    "language",
+    "button",
+    "form",
+    "label",
+    "icon",
+    "colour",
+    "width",
+    "height",
+    "margin",
+    "font",
+    "theme",
+    "layout",
+    "chart",
+    "legend",
+    "axis",
+    "series",
+    "event",
+    "log",
+    "metric",
+    "alert",
+    "rule",
+    "policy",
+    "role",
+    "user",
+    "group",
+    "team",
+    "account",
+    "profile",
+    "setting",
+    "option",
+    "flag",
+    "default",
+    "limit",
+    "quota",
+    "window",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "budget",
+    "forecast",
+    "plan",
+    "draft",
+    "review",
+    "comment",
+    "thread",
+    "file",
+    "folder",
+    "path",
+    "link",
+    "image",
+    "video",
+    "audio",
+]
+_VERBS = [
+    "fix",
+    "add",
+    "remove",
+    "rename",
+    "test",
+    "document",
+    "speed-up",
+    "explain",
+    "review",
+    "move",
+    "split",
+    "merge",
+    "sort",
+    "validate",
+    "cache",
+]
 _ENDS = (".", ".", ".", ",", ",", ":", "")
 
 
@@ -57,7 +169,9 @@ class _Writer:
         if self.number % 10 == 7:  # nearly that of another session
             first = random.Random(self.number % 2_000)
             shared = " ".join(first.choices(_WORDS, k=24))
-            return f"In src/{draw.choice(_WORDS)}/{draw.choice(_WORDS)}.py, since build {draw.randrange(9_999)}: {shared}"
+            return (
+                f"In src/{draw.choice(_WORDS)}/{draw.choice(_WORDS)}.py, since build {draw.randrange(9_999)}: {shared}"
+            )
         return f"Please {draw.choice(_VERBS)} the {draw.choice(_WORDS)}: {self.prose(draw.randrange(8, 70))}"
 
     def result(self) -> str:
@@ -211,9 +325,7 @@ def _codex(number: int) -> Iterator[Line]:
             name = {"name": "exec_command", "arguments": json.dumps(arguments), "call_id": f"c{step}"}
             output = json.dumps({"output": result, "metadata": {"exit_code": 0, "duration_seconds": 0.3}})
             yield line("response_item", {"type": "function_call", **name})
-            yield line(
-                "response_item", {"type": "function_call_output", "call_id": name["call_id"], "output": output}
-            )
+            yield line("response_item", {"type": "function_call_output", "call_id": name["call_id"], "output": output})
         else:
             part = {"type": "input_text" if kind == "user" else "output_text", "text": text}
             yield line("response_item", {"type": "message", "role": kind, "content": [part]})

@@ -72,11 +72,7 @@ def _path(lines: Iterable[Line], start: str, best: str) -> list[Line]:
 
 
 def _follow(line: Line, rules: dict[str, set[str]], sections: dict[str, set[str]], names: Sequence[str]) -> None:
-    """Add the sessions of a decision to those of its rules.
-
-    Args:
-        names: the entries with the keys of sessions, of which the first that is there counts.
-    """
+    """Add the sessions of a decision, which the first of these names has, to those of its rules."""
     entries = objects_in(line.get("edits"))
     if not entries:
         if isinstance(line.get("section"), str):

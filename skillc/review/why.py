@@ -243,7 +243,7 @@ def _line_json(view: RunView, line: Traced, others: Sequence[tuple[str, StoredRu
     sessions: dict[str, JsonValue] = {}
     if view.lock is not None and view.lock.sessions:
         cited, seen = sessions_behind(view, line)
-        sessions = {"sessions": sorted({*cited, *seen}), "cited": [*cited]}
+        sessions = {"sessions": [*sorted({*cited, *seen})], "cited": [*cited]}
     return {
         **sessions,
         "line": line.number,

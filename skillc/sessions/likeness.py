@@ -171,11 +171,7 @@ def _keys_of_bands(values: NDArray[np.uint32]) -> NDArray[np.uint64]:
 
 
 def _join_alike(own: NDArray[np.int64], signatures: IO[bytes], bands: IO[bytes], joined: _Sets) -> None:
-    """Compare the requests that share a band, and join those that are alike.
-
-    Args:
-        own: the number of each request with a signature.
-    """
+    """Compare the requests that share a band, and join those that are alike; `own` are those with a signature."""
     for band in range(_BANDS):
         keys = _column(bands, band, len(own))
         order = np.argsort(keys, kind="stable")
@@ -196,9 +192,7 @@ def _column(bands: IO[bytes], band: int, rows: int) -> NDArray[np.uint64]:
     return found
 
 
-def _join_bucket(
-    bucket: NDArray[np.int64], own: NDArray[np.int64], signatures: IO[bytes], joined: _Sets
-) -> None:
+def _join_bucket(bucket: NDArray[np.int64], own: NDArray[np.int64], signatures: IO[bytes], joined: _Sets) -> None:
     """Join the requests of a bucket that are alike, each compared with a few of every cluster that is in it already."""
     numbers = own[bucket].tolist()
     if len({joined.find(number) for number in numbers}) == 1:

@@ -60,12 +60,7 @@ class Prefilter:
 
     def may_match(self, low: str) -> bool:
         """Return whether the expression may match in a text that is in lower case."""
-        if self.needed is None:
-            return True
-        for text in self.needed:
-            if text in low:
-                return True
-        return False
+        return self.needed is None or any(text in low for text in self.needed)
 
 
 def _of_sequence(items: Iterable[tuple[Any, Any]]) -> tuple[str, ...] | None:

@@ -92,8 +92,7 @@ def withdraw(
 ) -> tuple[str, ...]:
     """Withdraw sessions with their copies, and return the keys of all of them: the named ones first.
 
-    Args:
-        cited_only: quarantine only the rules that cite them, not those whose author could read them.
+    With `cited_only` only the rules that cite them are quarantined, not those whose author could read them.
 
     Raises:
         SkillcError: one of them is not stored, or no reason is given; nothing is withdrawn then.

@@ -41,14 +41,19 @@ optimize { batch = 12; edits = 4 }
 budget { epochs = 2 }
 gate better = candidate.correct > incumbent.correct
 """
-WORDS = {"fruit": ["apple", "pear", "cherry"], "tool": ["hammer", "saw", "chisel"], "animal": ["horse", "otter", "lynx"]}
+WORDS = {
+    "fruit": ["apple", "pear", "cherry"],
+    "tool": ["hammer", "saw", "chisel"],
+    "animal": ["horse", "otter", "lynx"],
+}
 NEEDS = {"gepa": "gepa", "miprov2": "optuna"}
 WAYS = [
     pytest.param(
         (method, settings),
         id=f"{method} {' '.join(settings)}".strip(),
         marks=pytest.mark.skipif(
-            method in NEEDS and importlib.util.find_spec(NEEDS[method]) is None, reason="the method's package is missing"
+            method in NEEDS and importlib.util.find_spec(NEEDS[method]) is None,
+            reason="the method's package is missing",
         ),
     )
     for method, settings in (

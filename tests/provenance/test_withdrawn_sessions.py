@@ -123,7 +123,9 @@ def test_a_rule_that_only_saw_a_session_is_quarantined_unless_the_withdrawal_is_
 def test_a_narrowed_withdrawal_of_a_session_that_no_rule_cites_leaves_the_skill_adoptable(learned):
     paths = ArtifactPaths(learned / "skills", "imitate")
     lock, bad = read_lock(paths.lock), "openai:train.jsonl:1"
-    without = {key: tuple(each for each in keys if each != bad) for key, keys in {**lock.sessions, **lock.cited}.items()}
+    without = {
+        key: tuple(each for each in keys if each != bad) for key, keys in {**lock.sessions, **lock.cited}.items()
+    }
     write_lock(paths.lock, lock.model_copy(update={"cited": without}))
     said = withdraw(learned, bad, "--cited-only")
     assert said["rules"] == [] and said["may_be_affected"]

@@ -1,8 +1,8 @@
 """Which of the planted rules an optimizer wrote, and which are in the skill.
 
 `python -m benchmarks.by_hand.absorbed.evaluate FOLDER` reads the copy of this folder in which `skillc compile` ran:
-the replies of the optimizer in `run/optimizer`, the history and the skill. A planted rule is written where a line has its mark
-and names its team for it. What a rule says against it (`Borealis does not decide`) is counted apart.
+the replies of the optimizer in `run/optimizer`, the history and the skill. A planted rule is written where a line has
+its mark and names its team for it. What a rule says against it (`Borealis does not decide`) is counted apart.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ MARKS = {
     "audit": r"\bcase files?\b|ticket-archive",
 }
 _AGAINST = re.compile(
-    r"\b(?:ignore|disregard|regardless|not (?:by|because|decide|evidence|a signal|a reason)|does not|do not|don't|never|"
-    r"no rule|by (?:its|the|their) (?:own )?(?:content|problem|subject|topic)|even (?:if|when)|whatever)\b"
+    r"\b(?:ignore|disregard|regardless|not (?:by|because|decide|evidence|a signal|a reason)|does not|do not|don't|"
+    r"never|no rule|by (?:its|the|their) (?:own )?(?:content|problem|subject|topic)|even (?:if|when)|whatever)\b"
 )
 
 
