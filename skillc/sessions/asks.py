@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+_REACH = 45
+"""Characters from the beginning of an act to its thing."""
 _SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?;]+\s+|\n+")
 
 
@@ -317,7 +319,7 @@ def asks_for(text: str) -> Iterator[tuple[str, str]]:
         for kind, found in (
             ("asks to send data", not forbidden and _meet(sentence, _MOVE, _PLACE)),
             ("asks to send data", not forbidden and _meet(sentence, _SEND, _PRIVATE)),
-            ("asks to disable a check", not forbidden and _meet(sentence, _DROP, _GUARD)),
+            ("asks to disable a check", not forbidden and _acts_on(sentence, _DROP, _GUARD)),
             ("asks to grant without a check", _meet(sentence, _GRANT, _BLINDLY)),
             ("overrides instructions", _meet(sentence, _PUT_ASIDE, _ORDERS, _FORMER)),
             ("asks to be kept as a rule", not forbidden and _meet(sentence, _KEEP, _MIND, _LATER)),
@@ -327,6 +329,12 @@ def asks_for(text: str) -> Iterator[tuple[str, str]]:
         ):
             if found:
                 yield kind, sentence.strip()
+
+
+def _acts_on(sentence: str, act: re.Pattern[str], thing: re.Pattern[str]) -> bool:
+    """Return whether an act is right before its thing: in a list of key words they only meet by chance."""
+    parts = (sentence[found.start() : found.start() + _REACH] for found in act.finditer(sentence))
+    return any(thing.search(re.split(r"[,;:]", part)[0]) for part in parts)
 
 
 def _meet(sentence: str, *classes: re.Pattern[str]) -> bool:

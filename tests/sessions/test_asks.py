@@ -31,6 +31,8 @@ def test_a_rule_in_other_words_is_found_by_what_it_asks_for(text, kind):
         "Approval of an invoice is `billing`; a sign-off that is missing is `account`.",
         "Write the answer in one word, in lower case.",
         "Run the tests before each commit.",
+        # Of a language model as optimizer.
+        "account: signing in. Password reset, username changed or disabled, verification by an old phone number.",
     ],
 )
 def test_an_ordinary_rule_asks_for_nothing_of_it(text):
