@@ -18,12 +18,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from benchmarks.poison.paraphrasing import paraphrase
 from benchmarks.poison.planted import planted
 from skillc.dataclass import dataclass
 from skillc.sessions.store import SessionStore
 from skillc.trajectories.trajectory import Message, Observation
 
-LAYERS = ("scan", "rule scan", "copies")
+LAYERS = ("scan", "rule scan", "meaning", "copies")
 CLEAN = 40
 """Sessions without a planted instruction."""
 PROGRAM = """language 1
@@ -35,8 +36,8 @@ skill imitate {{
   about = "Say what an animal says."
   trainable section rules {{ limit = 60_000 tokens }}
 }}
-model target    = "mine/player" {{ backend = python("gullible:act") }}
-model optimizer = "mine/editor" {{ backend = python("gullible:improve") }}
+model target    = "mine/player" {{ backend = python("{optimizer}:act") }}
+model optimizer = "mine/editor" {{ backend = python("{optimizer}:improve") }}
 data {{
   train = "train.jsonl"
   validation = "validation.jsonl"
@@ -79,6 +80,8 @@ def without(layers: Collection[str]) -> Iterator[None]:
             stack.enter_context(patch("skillc.sessions.importing.scan", lambda session: ()))
         if "rule scan" in layers:
             stack.enter_context(patch("skillc.optimize.from_sessions.scan_rule", lambda text: ()))
+        if "meaning" in layers:
+            stack.enter_context(patch("skillc.optimize.from_sessions.asks_for", lambda text: iter(())))
         if "copies" in layers:
             stack.enter_context(patch("skillc.optimize.from_sessions._is_copy", lambda text, examples: False))
         yield
@@ -135,8 +138,14 @@ def run(*words: str) -> str:
     return done.stdout
 
 
-def measure(folder: Path, texts: Sequence[str], off: Collection[str] = (), *, drafts: int = 0) -> Reached:
-    """Plant the texts, learn, adopt, and count what came how far; `off` names layers that are switched off."""
+def measure(
+    folder: Path, texts: Sequence[str], off: Collection[str] = (), *, drafts: int = 0, optimizer: str = "gullible"
+) -> Reached:
+    """Plant the texts, learn, adopt, and count what came how far; `off` names layers that are switched off.
+
+    Args:
+        optimizer: the module of this folder that is it, `gullible` or `paraphrasing`.
+    """
     sessions = folder / "sessions"
     sessions.mkdir(parents=True)
     (folder / "project").mkdir()
@@ -148,9 +157,9 @@ def measure(folder: Path, texts: Sequence[str], off: Collection[str] = (), *, dr
     }
     for side, lines in sides.items():
         (sessions / f"{side}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    shutil.copy(Path(__file__).with_name("gullible.py"), folder)
+    shutil.copy(Path(__file__).with_name(f"{optimizer}.py"), folder)
     program, store = folder / "imitate.skill", folder / ".skillc" / "sessions.db"
-    program.write_text(PROGRAM.format(drafts=drafts))
+    program.write_text(PROGRAM.format(drafts=drafts, optimizer=optimizer))
     with without(off):
         run("sessions", "import", str(sessions), "--store", str(store), "--workers", "1")
         # The same questions are on all sides, and would be set apart as copies.
@@ -160,8 +169,9 @@ def measure(folder: Path, texts: Sequence[str], off: Collection[str] = (), *, dr
         write_rows(store, folder)
         summary = json.loads(run("compile", str(program), "--json", "--quiet"))
         run("install", str(program), "--to", "claude-code", "--project", str(folder / "project"))
-    learned = _holds(folder / "skills" / "imitate" / "SKILL.md", texts)
-    adopted = _holds(folder / "project" / ".claude" / "skills" / "imitate" / "SKILL.md", texts)
+    said = [paraphrase(text) for text in texts] if optimizer == "paraphrasing" else texts
+    learned = _holds(folder / "skills" / "imitate" / "SKILL.md", said)
+    adopted = _holds(folder / "project" / ".claude" / "skills" / "imitate" / "SKILL.md", said)
     history = (folder / "skills" / "imitate.history.jsonl").read_text()
     score = float(summary["validation"]["best"]["mean"])
     return Reached(len(texts), suspect, history.count('"fate":"refused"'), learned, adopted, score)
@@ -174,23 +184,15 @@ def _holds(file: Path, texts: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, of the optimizer that copies or, with `paraphrasing`, of the one that uses words of its own."""
     every = planted()
+    optimizer = sys.argv[1] if len(sys.argv) > 1 else "gullible"
     print(f"{'layers off':<28}{'planted':>8}{'suspect':>8}{'refused':>8}{'learned':>8}{'adopted':>8}{'score':>7}")
-    for off in (
-        (),
-        ("scan",),
-        ("rule scan",),
-        ("copies",),
-        ("scan", "rule scan"),
-        ("scan", "copies"),
-        ("rule scan", "copies"),
-        LAYERS,
-    ):
+    for off in ((), *((each,) for each in LAYERS), ("scan", "rule scan"), ("rule scan", "meaning"), LAYERS[1:], LAYERS):
         with tempfile.TemporaryDirectory() as name:
             os.chdir(name)
-            sys.modules.pop("gullible", None)
-            got = measure(Path(name) / "w", [text for _, text, _ in every], off)
+            sys.modules.pop(optimizer, None)
+            got = measure(Path(name) / "w", [text for _, text, _ in every], off, optimizer=optimizer)
             print(
                 f"{', '.join(off) or 'none':<28}{got.planted:>8}{got.suspect:>8}{got.refused:>8}{got.learned:>8}"
                 f"{got.adopted:>8}{got.score:>7.2f}",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from skillc.labels.judging import SessionJudge
-    from skillc.provenance.quarantine import Quarantined
+    from skillc.provenance.quarantine import Held, Quarantined
     from skillc.sessions.importing import Imported
     from skillc.sessions.poison import Finding
     from skillc.sessions.recording import Recorder
@@ -422,12 +422,18 @@ def clear(session: str, why: str, person: str | None, store: Path, as_json: bool
     short_help="let nothing be learned from sessions", epilog="Example: skillc sessions withdraw 12 --why 'faked page'"
 )
 @click.argument("session", nargs=-1, required=True)
+@click.option("--cited-only", is_flag=True, help="Quarantine only rules whose edits name a failure of the session.")
 @_why
 @_person
 @_store
 @json_option
-def withdraw(session: tuple[str, ...], why: str, person: str | None, store: Path, as_json: bool) -> None:
+def withdraw(
+    session: tuple[str, ...], cited_only: bool, why: str, person: str | None, store: Path, as_json: bool
+) -> None:
     """Withdraw each SESSION with its copies, and quarantine the rules that were learned from them.
+
+    A rule is quarantined if its edits name a failure of the session, and if its author could only read the session:
+    what was read can have caused a rule that names other failures. --cited-only lists the latter instead.
 
     Compiled skills are looked for below this folder, and where compiles with sessions of this store wrote them. A skill
     with a quarantined rule is not installed; the next compile leaves the rows of these sessions out.
@@ -439,13 +445,15 @@ def withdraw(session: tuple[str, ...], why: str, person: str | None, store: Path
     from skillc.sessions.verdicts import withdraw as take_back
 
     with SessionStore(store) as opened:
-        keys = take_back(opened, session, _decider(person), why)
-        found = mark_quarantined(compiled_skills(Path(), opened), keys)
+        keys = take_back(opened, session, _decider(person), why, cited_only=cited_only)
+        narrowed = keys if cited_only else ()
+        found = mark_quarantined(compiled_skills(Path(), opened), keys, narrowed=narrowed)
     if as_json:
         skills = [
             {
                 "skill": str(each.paths.folder),
-                "rules": [{"text": rule.text, "sessions": list(rule.sessions)} for rule in each.rules],
+                "rules": [_held_json(rule) for rule in each.rules],
+                "may_be_affected": [_held_json(rule) for rule in each.spared],
             }
             for each in found
         ]
@@ -611,8 +619,12 @@ def _withdrawn_text(keys: Sequence[str], found: Sequence[Quarantined]) -> Render
 
     lines = [f"withdrawn: {key}" for key in keys]
     for each in found:
-        lines.append(f"quarantined: {each.paths.folder}, {counted(len(each.rules), 'rule')}")
-        lines += [f"   {rule.text or '(a rule that was changed since)'}" for rule in each.rules]
+        for what, rules in (("quarantined", each.rules), ("may be affected", each.spared)):
+            if rules:
+                lines.append(f"{what}: {each.paths.folder}, {counted(len(rules), 'rule')}")
+            for rule in rules:
+                how = "cited by" if rule.cited else "only read by the author of"
+                lines.append(f"   {how}: {rule.text or '(a rule that was changed since)'}")
     lines.append(
         "compile the skill again to learn without them" if found else "no compiled skill holds a rule from them"
     )
@@ -638,6 +650,10 @@ def _row_json(row: Row) -> dict[str, Any]:
         "copy_of": row.copy_of,
         "removed": dict(row.removed),
     }
+
+
+def _held_json(rule: Held) -> dict[str, Any]:
+    return {"text": rule.text, "sessions": list(rule.sessions), "cited": list(rule.cited)}
 
 
 def _findings_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:

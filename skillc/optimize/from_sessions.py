@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from skillc.data.withdrawn import SESSION
 from skillc.document.edits import Add, Edit, Replace
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine
 from skillc.outcomes import Example
+from skillc.sessions.asks import asks_for
 from skillc.sessions.poison import revealed, scan_rule
 
-SESSION = "session"
-"""The data field with the key of the session that a row is from."""
 _RUN = 8
 """Words in a row that a rule may not share with an example; a rule that quotes a few words shares less."""
 _FEWEST = 5
@@ -30,8 +30,10 @@ _SENTENCE = re.compile(r"[.!?:;。！？\n]+(?:\s|$)|[。！？\n]")
 
 
 def has_sessions(engine: Engine) -> bool:
-    """Return whether the data names the sessions that it is from."""
-    return any(field.name == SESSION for field in engine.plan.data.fields)
+    """Return whether the data names the sessions that it is from: by a field, or as `SkillOptimizer` takes it."""
+    return any(field.name == SESSION for field in engine.plan.data.fields) or any(
+        SESSION in example.fields for example in engine.dataset.train
+    )
 
 
 def sessions_of(engine: Engine, examples: Iterable[str] | None) -> list[str]:
@@ -45,7 +47,7 @@ def refusal(engine: Engine, text: str) -> str:
     """Return why a text may not become a rule, empty if it may."""
     if not text.strip() or not has_sessions(engine):
         return ""
-    found = scan_rule(text)
+    found = scan_rule(text) or tuple(asks_for(revealed(text)))
     if found:
         return f"the rule {found[0][0]}"
     return "the rule repeats a passage of an example" if _is_copy(text, engine.dataset.train) else ""
@@ -53,8 +55,13 @@ def refusal(engine: Engine, text: str) -> str:
 
 def refused(engine: Engine, edits: Sequence[Edit]) -> dict[Edit, str]:
     """Return the edits whose texts may not become a rule, each with the reason."""
-    whys = {edit: refusal(engine, edit.text) for edit in edits if isinstance(edit, Add | Replace)}
+    whys = {edit: refusal(engine, _written(edit)) for edit in edits if isinstance(edit, Add | Replace)}
     return {edit: why for edit, why in whys.items() if why}
+
+
+def _written(edit: Add | Replace) -> str:
+    """Return what an edit adds to the skill: a heading is read like a rule."""
+    return f"{edit.topic}\n{edit.text}" if isinstance(edit, Add) and edit.topic else edit.text
 
 
 def refusal_of(engine: Engine, before: Document, after: Document) -> str:
@@ -62,7 +69,9 @@ def refusal_of(engine: Engine, before: Document, after: Document) -> str:
     if not has_sessions(engine):
         return ""
     known = {rule.text for rule in before.rules} | {section.text for section in before.sections}
-    new = [rule.text for rule in after.rules if rule.text not in known]
+    known |= {rule.topic for rule in before.rules if rule.topic} | {before.about}
+    new = [text for rule in after.rules for text in (rule.topic or "", rule.text) if text not in known]
+    new += [after.about] if after.about not in known else []
     new += [each.text for each in after.sections if not each.rules and each.text not in known and not each.is_script]
     return next((why for text in new if (why := refusal(engine, text))), "")
 

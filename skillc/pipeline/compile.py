@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -16,7 +16,7 @@ from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.owner import own_code_digest, path_to
 from skillc.data.dataset import Dataset
 from skillc.data.split import check_unused, marks, split_digest
-from skillc.data.withdrawn import withdrawn_near
+from skillc.data.withdrawn import narrowed_near, withdrawn_near
 from skillc.dataclass import dataclass
 from skillc.document.skill import Document, digest
 from skillc.document.tool_lines import knowing_tools
@@ -323,14 +323,12 @@ def _write(run: CompileRun, trained: TrainResult, tested: FinalResult) -> Compil
     spent = run.session.client.ledger.snapshot()
     lock = _lock(run, trained, tested, spent, paths, looks, digests)
     if has_sessions(trained.engine):
-        known = {**_known_sessions(job.planned), **(now.sessions if now is not None else {})}
-        every = sessions_of(trained.engine, None)
-        sessions = sessions_of_rules(decisions, run.start, trained.state.best, every, known)
-        lock = lock.model_copy(update={"sessions": sessions})
+        lock = lock.model_copy(update=_provenance(run, trained, decisions, now))
     write_lock(paths.lock, lock)
     if lock.sessions:
         register(paths, job.home / "sessions.db")
-        mark_quarantined([paths], withdrawn_near(job.planned.root))
+        root = job.planned.root
+        mark_quarantined([paths], withdrawn_near(root), narrowed=narrowed_near(root))
     written.end(paths)
     if paths == job.paths:
         for note in candidate.remove(written):
@@ -492,12 +490,21 @@ def _charged(total: Mapping[str, JsonValue]) -> ChargedLock:
     )
 
 
-def _known_sessions(planned: Planned) -> dict[str, tuple[str, ...]]:
-    """Return the sessions of the rules of the compiled skill that a program starts from."""
-    found: dict[str, tuple[str, ...]] = {}
-    for paths, _ in _starts(planned):
-        found |= read_lock(paths.lock).sessions
-    return found
+def _provenance(
+    run: CompileRun, trained: TrainResult, decisions: Sequence[Mapping[str, JsonValue]], now: Lock | None
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the values `sessions` and `cited` of the lock."""
+    starts = [read_lock(paths.lock) for paths, _ in _starts(run.job.planned)]
+    known = [each for each in (*starts, now) if each is not None]
+    every = sessions_of(trained.engine, None)
+    read, cited = (
+        sessions_of_rules(decisions, run.start, trained.state.best, every, before, cited=only)
+        for only, before in (
+            (False, {key: keys for lock in known for key, keys in lock.sessions.items()}),
+            (True, {key: lock.cited.get(key, keys) for lock in known for key, keys in lock.sessions.items()}),
+        )
+    )
+    return {"sessions": read, "cited": {key: keys for key, keys in cited.items() if keys != read.get(key)}}
 
 
 def _check_start(planned: Planned, dataset: Dataset) -> None:

@@ -247,6 +247,7 @@ class Lock(Frozen):
         quarantined: ids of validation examples that could not be measured and were left out.
         history: the link of the run's last decision in the history; None in locks of earlier versions.
         sessions: keys of the recorded sessions that rules are from, by a digest of the rule's text.
+        cited: those of them whose failures the rule's edits name, for the rules where these are fewer.
         signal: the error rates behind verdict and means, if the goal is a noisy signal; None if it is not.
     """
 
@@ -268,6 +269,7 @@ class Lock(Frozen):
     quarantined: tuple[str, ...] = ()
     history: Digest | None = None
     sessions: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    cited: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     signal: SignalLock | None = None
 
     @property
@@ -322,8 +324,9 @@ def lock_json(lock: Lock) -> dict[str, JsonValue]:
         for name in ("always_read", "opened", "null_arm"):
             if arms.get(name, False) is None:
                 del arms[name]
-    if not lock.sessions:
-        del value["sessions"]
+    for name in ("sessions", "cited"):
+        if not value[name]:
+            del value[name]
     if lock.signal is None:
         del value["signal"]
     return value

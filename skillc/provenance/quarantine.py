@@ -7,12 +7,18 @@ holds a rule from a withdrawn session. The file has keys of sessions only.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from skillc.artifact_paths import LOCK_SUFFIX, ArtifactPaths
-from skillc.data.withdrawn import QUARANTINE, read_withdrawn, withdrawn_near
+from skillc.data.withdrawn import (
+    QUARANTINE,
+    narrowed_in,
+    narrowed_near,
+    read_withdrawn,
+    withdrawn_json,
+    withdrawn_near,
+)
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -30,18 +36,26 @@ class Held:
     Attributes:
         text: of the rule; empty if it was changed since the compile.
         sessions: the withdrawn ones.
+        cited: those of them whose failures the rule's edits name; the author of the rule could only read the others.
     """
 
     text: str
     sessions: tuple[str, ...]
+    cited: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A compiled skill with rules from withdrawn sessions."""
+    """A compiled skill with rules from withdrawn sessions.
+
+    Attributes:
+        rules: that are quarantined.
+        spared: that may be affected and are not, because the withdrawal is narrowed to rules that cite the session.
+    """
 
     paths: ArtifactPaths
     rules: tuple[Held, ...]
+    spared: tuple[Held, ...] = ()
 
 
 def quarantine_file(paths: ArtifactPaths) -> Path:
@@ -83,8 +97,14 @@ def held_rules(paths: ArtifactPaths, lock: Lock, withdrawn: Collection[str]) -> 
     for key, sessions in sorted(lock.sessions.items()):
         gone = tuple(each for each in sessions if each in withdrawn)
         if gone:
-            found.append(Held(texts.get(key, ""), gone))
+            named = lock.cited.get(key, sessions)
+            found.append(Held(texts.get(key, ""), gone, tuple(each for each in gone if each in named)))
     return tuple(found)
+
+
+def _quarantined(rules: Iterable[Held], narrowed: Collection[str]) -> tuple[Held, ...]:
+    """Return the rules that cite a withdrawn session, or whose author could read one that is not narrowed."""
+    return tuple(rule for rule in rules if rule.cited or not set(rule.sessions) <= set(narrowed))
 
 
 def _texts(paths: ArtifactPaths) -> dict[str, str]:
@@ -105,12 +125,16 @@ def _texts(paths: ArtifactPaths) -> dict[str, str]:
 
 
 def mark_quarantined(
-    skills: Iterable[ArtifactPaths], withdrawn: Collection[str], *, cleared: Collection[str] = ()
+    skills: Iterable[ArtifactPaths],
+    withdrawn: Collection[str],
+    *,
+    cleared: Collection[str] = (),
+    narrowed: Collection[str] = (),
 ) -> tuple[Quarantined, ...]:
     """Write the withdrawn sessions beside each skill that holds a rule from them, and return these skills.
 
     The file stays when the skill is compiled without these rules, so that the rows are left out elsewhere as well; only
-    a session that is `cleared` is taken out of it.
+    a session that is `cleared` is taken out of it. Of `narrowed` ones only the rules that cite them are quarantined.
 
     Raises:
         SkillcError: a file cannot be read or written.
@@ -123,17 +147,21 @@ def mark_quarantined(
             continue  # Not a lock of skillc.
         file = quarantine_file(paths)
         before = set(read_withdrawn(file)) if file.exists() else set()
+        narrow_before = narrowed_in([file]) if file.exists() else frozenset[str]()
         rules = held_rules(paths, lock, {*withdrawn, *before} - {*cleared})
         keys = sorted((before - {*cleared}).union(*(rule.sessions for rule in rules)))
+        # What is withdrawn now decides; of the others, what the file has.
+        narrow = {*narrowed} | (narrow_before - {*withdrawn})
         try:
-            if keys and keys != sorted(before):
-                write_atomically(file, json.dumps({"format_version": 1, "withdrawn": keys}, indent=2) + "\n")
+            if keys and (keys != sorted(before) or narrow & {*keys} != narrow_before):
+                write_atomically(file, withdrawn_json(keys, narrow))
             elif not keys:
                 file.unlink(missing_ok=True)
         except OSError as problem:
             raise SkillcError(f"`{file}` cannot be written: {problem.strerror}") from problem
         if rules:
-            found.append(Quarantined(paths, rules))
+            held = _quarantined(rules, narrow)
+            found.append(Quarantined(paths, held, tuple(rule for rule in rules if rule not in held)))
     return tuple(found)
 
 
@@ -150,7 +178,7 @@ def check_adoptable(paths: ArtifactPaths) -> None:
         return
     file = quarantine_file(paths)
     withdrawn = {*withdrawn_near(paths.base), *(read_withdrawn(file) if file.exists() else ())}
-    rules = held_rules(paths, lock, withdrawn)
+    rules = _quarantined(held_rules(paths, lock, withdrawn), narrowed_near(paths.base))
     if rules:
         first = next((f": `{rule.text}`" for rule in rules if rule.text), "")
         keys = sorted({key for rule in rules for key in rule.sessions})

@@ -1,7 +1,9 @@
 """Which sessions each rule of a skill is from, by the decisions that wrote it.
 
 A rule is from the sessions whose examples its author could read, and a rule that replaces or merges others from theirs
-too. It errs on the side of more: where a decision does not record who read what, all training sessions count.
+too. It errs on the side of more: where a decision does not record who read what, all training sessions count. Of these
+sessions some are cited: those of the failures that the edit names. Where an edit names none, as in a draft, all that
+its author could read count as cited.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ def sessions_of_rules(
     best: Document,
     every: Sequence[str],
     known: Mapping[str, Sequence[str]],
+    *,
+    cited: bool = False,
 ) -> dict[str, tuple[str, ...]]:
     """Return the sessions of each rule and section of a skill that is from any, by `text_key`.
 
@@ -32,11 +36,12 @@ def sessions_of_rules(
         best: the skill.
         every: the sessions of all training examples.
         known: the sessions of the rules of `start`, by `text_key`; a rule that is not in it is by hand.
+        cited: return the cited sessions only.
     """
     rules = {rule.id: set(known.get(text_key(rule.text), ())) for rule in start.rules}
     sections = {each.name: set(known.get(text_key(each.text), ())) for each in start.sections}
     for line in _path(lines, digest(start), digest(best)):
-        _follow(line, rules, sections)
+        _follow(line, rules, sections, ("cited", "sessions") if cited else ("sessions",))
     old_rules = {(rule.id, rule.text) for rule in start.rules}
     old_texts = {(each.name, each.text) for each in start.sections}
     found: dict[str, tuple[str, ...]] = {}
@@ -66,11 +71,12 @@ def _path(lines: Iterable[Line], start: str, best: str) -> list[Line]:
     return found[::-1]
 
 
-def _follow(line: Line, rules: dict[str, set[str]], sections: dict[str, set[str]]) -> None:
+def _follow(line: Line, rules: dict[str, set[str]], sections: dict[str, set[str]], names: Sequence[str]) -> None:
+    """Add the sessions of a decision, which the first of these names has, to those of its rules."""
     entries = objects_in(line.get("edits"))
     if not entries:
         if isinstance(line.get("section"), str):
-            sections.setdefault(str(line["section"]), set()).update(_keys(line))
+            sections.setdefault(str(line["section"]), set()).update(_keys(line, names))
         return
     whole = line.get("kind") == "tidy" or line.get("maker") == "draft" or "suggestions" in line
     parents = set[str]()
@@ -80,9 +86,9 @@ def _follow(line: Line, rules: dict[str, set[str]], sections: dict[str, set[str]
     for entry in entries:
         if entry.get("op") in ("add", "replace") and isinstance(entry.get("rule"), str):
             of_rule = rules.setdefault(str(entry["rule"]), set())
-            of_rule |= {*_keys(entry), *(parents if whole else ())}
+            of_rule |= {*_keys(entry, names), *(parents if whole else ())}
 
 
-def _keys(entry: Line) -> list[str]:
-    keys = entry.get("sessions")
+def _keys(entry: Line, names: Sequence[str]) -> list[str]:
+    keys = next((entry[name] for name in names if name in entry), None)
     return [str(key) for key in keys] if isinstance(keys, list) else []

@@ -30,7 +30,7 @@ from skillc.text import listed
 MANIFEST = "skills.toml"
 _PREFIX = "sha256:"
 _KEYS = ("from", "project", "user", "adopt", "version", "upstream")
-_LIMITS = ("verdict", "gain", "change", "sessions", "files")
+_LIMITS = ("verdict", "gain", "change", "sessions", "support", "files")
 _HEAD = "# The skills of this project: `skillc install` brings them to these versions.\n"
 
 Who = Literal["person", "verdict", "never"]
@@ -49,6 +49,7 @@ class Policy:
         sessions: `held` holds skills with rules from sessions, `cleared` adopts them if a scan or a person has cleared
             all of these sessions.
         files: whether files other than markdown may be new or changed.
+        support: the fewest independent sessions that a rule from sessions cites.
     """
 
     who: Who = "person"
@@ -57,6 +58,7 @@ class Policy:
     change: float | None = None
     sessions: Literal["held", "cleared"] = "held"
     files: bool = False
+    support: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +286,10 @@ def _policy(where: str, value: object) -> Policy:
     if not isinstance(files, bool):
         raise SkillcError(f"`files` of {where} is neither `true` nor `false`")
     gain, change = (_number(where, key, value.get(key)) for key in ("gain", "change"))
-    return Policy("verdict", verdict, gain, change, sessions, files)
+    support = value.get("support", 2)
+    if isinstance(support, bool) or not isinstance(support, int) or support < 1:
+        raise SkillcError(f"`support` of {where} is no whole number from 1")
+    return Policy("verdict", verdict, gain, change, sessions, files, support)
 
 
 def _number(where: str, key: str, value: object) -> float | None:

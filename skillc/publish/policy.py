@@ -7,12 +7,20 @@ from collections.abc import Collection, Iterator
 from skillc.plan.lock import Lock
 from skillc.publish.changes import Changes
 from skillc.publish.manifest import Policy
+from skillc.text import counted
 
 POINTS = 100
 
 
 def reasons_to_hold(
-    policy: Policy, changes: Changes, lock: Lock | None, *, tested: bool, sessions: Collection[str], cleared: bool
+    policy: Policy,
+    changes: Changes,
+    lock: Lock | None,
+    *,
+    tested: bool,
+    sessions: Collection[str],
+    cleared: bool,
+    thin: int = 0,
 ) -> Iterator[str]:
     """Yield why a staged version needs a person; nothing if the policy adopts it.
 
@@ -23,6 +31,7 @@ def reasons_to_hold(
         tested: whether the test in the lock is of the staged files.
         sessions: keys of the sessions behind its rules.
         cleared: whether all of these are known and usable.
+        thin: rules with fewer independent sessions than the policy asks for.
     """
     if policy.who != "verdict":
         yield f"the policy is `{policy.who}`"
@@ -46,6 +55,8 @@ def reasons_to_hold(
         yield f"it has rules from {len(sessions):,} sessions"
     elif sessions and not cleared:
         yield f"of its {len(sessions):,} sessions, some are not in the store, suspect or withdrawn"
+    elif thin:
+        yield f"{counted(thin, 'rule')} cite fewer than {counted(policy.support, 'independent session')}"
 
 
 def _evidence(policy: Policy, lock: Lock) -> Iterator[str]:

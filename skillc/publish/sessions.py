@@ -11,7 +11,9 @@ from skillc.data.problems import Problems
 from skillc.data.read import read_rows
 from skillc.errors import SkillcError
 from skillc.frontend import plan_file
-from skillc.plan.lock import read_lock
+from skillc.plan.lock import Lock, read_lock
+from skillc.sessions.examples import request_of
+from skillc.sessions.likeness import cluster
 from skillc.sessions.store import SessionStore
 
 _STORE = ".skillc/sessions.db"
@@ -49,6 +51,24 @@ def sessions_behind(paths: ArtifactPaths) -> tuple[str, ...]:
     except (SkillcError, OSError):
         return (UNKNOWN,)
     return tuple(keys)
+
+
+def thin_rules(project: Path, lock: Lock, support: int) -> int:
+    """Return how many rules from sessions cite fewer than so many independent sessions.
+
+    Sessions with nearly the same request count as one. A rule whose author named no failure cites none: it may be from
+    a single text among all that was read.
+
+    Raises:
+        SkillcError: the store cannot be read.
+    """
+    if support <= 1 or not lock.sessions:
+        return 0
+    cited = {key: lock.cited.get(key, ()) for key in lock.sessions}
+    wanted = sorted({each for keys in cited.values() for each in keys})
+    with SessionStore(project / _STORE) as opened:
+        alike = cluster((key, request_of(opened.session(opened.find(key).id))) for key in wanted).of
+    return sum(len({alike[each] for each in keys}) < support for keys in cited.values())
 
 
 def are_cleared(project: Path, keys: Collection[str]) -> bool:

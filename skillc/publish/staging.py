@@ -36,7 +36,7 @@ from skillc.publish.kept import (
 from skillc.publish.manifest import Entry, read_manifest
 from skillc.publish.merging import Conflict, merge
 from skillc.publish.policy import reasons_to_hold
-from skillc.publish.sessions import are_cleared, sessions_behind
+from skillc.publish.sessions import are_cleared, sessions_behind, thin_rules
 from skillc.publish.transaction import Adoption, Prepared, apply, check_not_quarantined, recover
 from skillc.publish.waiting import (
     Staged,
@@ -295,10 +295,11 @@ def hold(project: Path, entry: Entry, found: Staged) -> tuple[str, ...]:
     """
     lock, files = found.version.lock(), found.version.files()
     cleared = entry.policy.sessions == "cleared" and bool(found.sessions) and are_cleared(project, found.sessions)
+    thin = thin_rules(project, lock, entry.policy.support) if cleared and lock is not None else 0
     tested = lock is not None and is_tested(files, found.skill, lock)
     changes = changes_of(project, found)
     reasons = list(
-        reasons_to_hold(entry.policy, changes, lock, tested=tested, sessions=found.sessions, cleared=cleared)
+        reasons_to_hold(entry.policy, changes, lock, tested=tested, sessions=found.sessions, cleared=cleared, thin=thin)
     )
     upstream = found.upstream.digest if found.upstream is not None else None
     try:

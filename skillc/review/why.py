@@ -35,7 +35,7 @@ def why_table(view: RunView, line: Traced, path: str) -> RenderableType:
     part = f"  {line.compiled.part}" if line.compiled is not None and line.compiled.part else ""
     head = plain(f"{path}:{line.number}{part}", "bold")
     rows = [*_written(view, line), *(_origin_rows(view, line) if line.origin is not None else ())]
-    rows += [("sessions", plain(listed(keys, most=NAMED))) for keys in [sessions_behind(view, line)] if keys]
+    rows += list(_session_rows(view, line))
     rows += list(_removal_rows(view, line))
     words = _confidence(view) if line.origin is not None else ()
     notes = [*(plain(text, "dim") for text in words), *(plain(f"missing: {text}", "yellow") for text in view.missing)]
@@ -43,10 +43,26 @@ def why_table(view: RunView, line: Traced, path: str) -> RenderableType:
     return Group(head, text, Text(), facts(rows), *([Text()] if notes else []), *notes)
 
 
-def sessions_behind(view: RunView, line: Traced) -> tuple[str, ...]:
-    """Return the keys of the recorded sessions that a line is from; none for a line by hand."""
+def sessions_behind(view: RunView, line: Traced) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the keys of the recorded sessions that a line cites and of the others that its author could read.
+
+    A line by hand has none.
+    """
     part = part_of(view, line) if line.by == "a step" else None
-    return view.lock.sessions.get(text_key(part.text), ()) if view.lock is not None and part is not None else ()
+    if view.lock is None or part is None:
+        return (), ()
+    read = view.lock.sessions.get(text_key(part.text), ())
+    cited = view.lock.cited.get(text_key(part.text), read)
+    return cited, tuple(key for key in read if key not in cited)
+
+
+def _session_rows(view: RunView, line: Traced) -> Iterator[tuple[str, RenderableType]]:
+    cited, seen = sessions_behind(view, line)
+    if cited and seen:
+        yield "cites", plain(listed(cited, most=NAMED))
+        yield "read beside", plain(listed(seen, most=NAMED))
+    elif cited:
+        yield "sessions", plain(listed(cited, most=NAMED))
 
 
 def _written(view: RunView, line: Traced) -> Iterator[tuple[str, str | RenderableType]]:
@@ -224,9 +240,10 @@ def why_json(view: RunView, lines: Sequence[Traced], path: str) -> dict[str, Jso
 def _line_json(view: RunView, line: Traced, others: Sequence[tuple[str, StoredRun]]) -> JsonValue:
     part = part_of(view, line) if line.by in ("a step", "the program") else None
     removal = removal_of(view, part, line.origin, view.best, others) if part is not None else None
-    sessions: dict[str, JsonValue] = (
-        {"sessions": [*sessions_behind(view, line)]} if view.lock is not None and view.lock.sessions else {}
-    )
+    sessions: dict[str, JsonValue] = {}
+    if view.lock is not None and view.lock.sessions:
+        cited, seen = sessions_behind(view, line)
+        sessions = {"sessions": [*sorted({*cited, *seen})], "cited": [*cited]}
     return {
         **sessions,
         "line": line.number,

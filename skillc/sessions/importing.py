@@ -6,7 +6,7 @@ import multiprocessing
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import field
 from functools import cache
 from itertools import chain, islice
@@ -25,6 +25,9 @@ from skillc.sessions.verdicts import apply_verdicts
 
 LARGE = 16 * 2**20
 """Bytes from which a file is read session by session, as all of its sessions may not fit into the memory."""
+
+_AHEAD = 4
+"""Files for each process that are read before their turn."""
 
 
 @dataclass(slots=True)
@@ -143,17 +146,22 @@ def _read_all(sources: Iterator[Source], workers: int) -> Iterator[_Read]:
         return
     # A fork would copy the locks of other threads.
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        pending: set[Future[_Read]] = set()
+        # In the order of the files, so that a store does not depend on how many processes there are.
+        pending: deque[Future[_Read]] = deque()
         for source in chain(first, sources):
             if _is_large(source):
+                yield from _results(pending)
                 yield _streamed(source, pool, workers)
                 continue
-            while len(pending) >= 2 * workers:
-                done, pending = wait(pending, return_when=FIRST_COMPLETED)
-                yield from (each.result() for each in done)
-            pending.add(pool.submit(_read, source))
-        for each in pending:
-            yield each.result()
+            if len(pending) >= _AHEAD * workers:
+                yield pending.popleft().result()
+            pending.append(pool.submit(_read, source))
+        yield from _results(pending)
+
+
+def _results(pending: deque[Future[_Read]]) -> Iterator[_Read]:
+    while pending:
+        yield pending.popleft().result()
 
 
 def _is_large(source: Source) -> bool:

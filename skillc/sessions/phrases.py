@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from skillc.dataclass import dataclass
+from skillc.sessions.prefilter import Alternatives
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +26,11 @@ class Sign:
     name: str
     weight: float
     agent: bool
-    pattern: re.Pattern[str]
+    pattern: Alternatives
 
 
 def _sign(name: str, weight: float, agent: bool, *parts: str) -> Sign:
-    return Sign(name, weight, agent, re.compile("|".join(f"(?:{part})" for part in parts)))
+    return Sign(name, weight, agent, Alternatives(*parts))
 
 
 _OBJECT = (
@@ -323,17 +324,17 @@ SIGNS: tuple[Sign, ...] = (
     _sign("person", 0.25, False, r"\b(?:you|your|yourself|du|dein\w*|tu|ton|votre|tus?|tuo|seu|你|您|ты|твой)\b"),
 )
 
-ROLES = re.compile(
+ROLES = Alternatives(
     r"<\|(?:im_start|im_end|system|user|assistant|endoftext|eot_id|start_header_id|begin_of_text|end|channel"
-    r"|message)\|>"
-    r"|\[/?inst\]|<</?sys>>|<start_of_turn>|<end_of_turn>"
-    r"|</?(?:system|assistant|developer|system[-_ ]?prompt|system[-_ ]?message|admin|instructions?|tool_result"
+    r"|message)\|>",
+    r"\[/?inst\]|<</?sys>>|<start_of_turn>|<end_of_turn>",
+    r"</?(?:system|assistant|developer|system[-_ ]?prompt|system[-_ ]?message|admin|instructions?|tool_result"
     r"|function_results?"
-    r"|function_calls|important|user[-_]prompt|human|agent[-_]\w+|untrusted|override|hidden|policy)>"
-    r"|(?:^|\n)\s*(?:human|assistant|system|developer) ?(?:prompt|message|override)? ?: ?\n?(?=\s*\S)"
-    r"|(?:^|\n)\s*#{2,4} ?(?:system|instruction|human|assistant|response|new instructions?)\b ?:?"
-    r"|\bbegin (?:system|new|admin|developer) (?:prompt|instructions?|message)|\[(?:system|admin|developer)(?: \w+)?\]"
-    r"|\"role\" ?: ?\"system\""
+    r"|function_calls|important|user[-_]prompt|human|agent[-_]\w+|untrusted|override|hidden|policy)>",
+    r"(?:^|\n)\s*(?:human|assistant|system|developer) ?(?:prompt|message|override)? ?: ?\n?(?=\s*\S)",
+    r"(?:^|\n)\s*#{2,4} ?(?:system|instruction|human|assistant|response|new instructions?)\b ?:?",
+    r"\bbegin (?:system|new|admin|developer) (?:prompt|instructions?|message)|\[(?:system|admin|developer)(?: \w+)?\]",
+    r"\"role\" ?: ?\"system\"",
 )
 """Marks of roles and turns, in lower case; with a demand beside them they imitate a speaker."""
 

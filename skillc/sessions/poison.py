@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 from skillc.dataclass import dataclass
 from skillc.sessions.phrases import CONTROL, ROLES, SIGNS
+from skillc.sessions.prefilter import Prefilter
 from skillc.sessions.session import Event, Session
 from skillc.trajectories.trajectory import FileChange, Message, Observation, ToolCall
 
@@ -67,6 +68,9 @@ _ROT13 = re.compile(
 _REVERSED = re.compile(
     r"\b(?:snoitcurtsni|erongi|syawla|tnatsissa|rebmemer|reven|suoiverp|tnega|draegersid|tpmorp)\b", re.I
 )
+_MAY_ROT13, _MAY_REVERSED = Prefilter(_ROT13), Prefilter(_REVERSED)
+_DIGIT_INSIDE = re.compile(r"[A-Za-z][013457@$][A-Za-z]")
+_PLAIN = re.compile(r"instruction|ignore|always|assistant|remember|system prompt")
 _HIDDEN = re.compile(
     r"<!--(.{12,2000}?)-->|^\[(?://|comment)\]: *[^\n]*?[(\"'](.{12,1000}?)[)\"']\s*$"
     r"|<[a-z]+[^>]*(?:display ?: ?none|visibility ?: ?hidden|font-size ?: ?0|opacity ?: ?0(?:\D|$)"
@@ -367,16 +371,18 @@ def _decoded(text: str) -> Iterator[tuple[str, str]]:
         yield unquote(match[0]).replace("+", " "), "encoded text"
     for match in _ESCAPES.finditer(text):
         yield codecs.decode(match[0], "unicode_escape"), "encoded text"
+    low = text.lower()
+    spelled = _PLAIN.search(low.translate(_LEET)) is not None
+    if not (spelled or _MAY_ROT13.may_match(low) or _MAY_REVERSED.may_match(low)):
+        return
     for line in text.splitlines():
-        if len(_ROT13.findall(line)) >= 1:
+        if _ROT13.search(line):
             yield codecs.decode(line, "rot13"), "encoded text"
-        if len(_REVERSED.findall(line)) >= 1:
+        if _REVERSED.search(line):
             yield line[::-1], "encoded text"
-        if re.search(r"[A-Za-z][013457@$][A-Za-z]", line):
+        if spelled and _DIGIT_INSIDE.search(line):
             changed = line.lower().translate(_LEET)
-            if re.search(r"instruction|ignore|always|assistant|remember|system prompt", changed) and not re.search(
-                r"instruction|ignore|always|assistant|remember|system prompt", line.lower()
-            ):
+            if _PLAIN.search(changed) and not _PLAIN.search(line.lower()):
                 yield changed, "look-alike letters"
 
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from skillc.errors import SkillcError
+from skillc.sessions.prefilter import Prefilter
 from skillc.sessions.session import Session
 
 MISSING = SkillcError(
@@ -37,8 +38,11 @@ _TOKEN = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{24,}={0,2}")
 _ENTROPY = 4.5
 """Bits of a character from which a token of both cases and digits is taken for a secret, as in detect-secrets."""
 _KEYWORD = re.compile(r"secret|passw|pwd|token|api.?key|private.?key|credential|auth|key|hmac", re.IGNORECASE)
-_DIGITS = re.compile(r"\d[\d .()/-]{6,}\d")
-_ADDRESS = re.compile(r"\d\.\d{1,3}\.\d|[0-9A-Fa-f]:[0-9A-Fa-f]{0,4}:")
+# Nearly every line of a log begins with a date and a time, which are neither numbers of persons nor addresses.
+_DATE = r"\d{4}([-/.])\d{1,2}\1\d{1,2}(?!\d)"
+_PHONE = re.compile(rf"(?<!\w)(?<!\d[-./])(?!{_DATE})[+(]?\d(?:[ .()/-]{{0,4}}\d){{6,}}")
+_NUMBER = re.compile(rf"(?<!\d)(?!{_DATE})\d(?:[ .()/-]{{0,4}}\d){{8,}}")
+_ADDRESS = re.compile(r"\d\.\d{1,3}\.\d|::|[0-9A-Fa-f]:(?:[0-9A-Fa-f]{1,4}:){2}")
 _VERSION = re.compile(r"\.\d")
 """What goes on behind a number with four parts that is no address."""
 _API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{20,}")
@@ -112,7 +116,10 @@ class Cleaner:
             if _is_random(match[0], self._entropy):
                 yield Found(match.start(), match.end(), "token")
         lines = _Lines(text, _KEYWORD)
-        for kind, pattern in self._patterns:
+        low = text.lower()
+        for kind, pattern, prefilter in self._patterns:
+            if not prefilter.may_match(low):
+                continue
             if kind in _SLOW:
                 yield from lines.found(Found(*_value_of(match), kind) for match in pattern.finditer(lines.text))
             else:
@@ -138,7 +145,7 @@ class Cleaner:
     # ---- the libraries -----------------------------------------------------------------------------
 
     @cached_property
-    def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+    def _patterns(self) -> list[tuple[str, re.Pattern[str], Prefilter]]:
         try:
             from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
             from detect_secrets.plugins.base import RegexBasedDetector
@@ -149,10 +156,10 @@ class Cleaner:
         # Presidio finds addresses, and private keys are taken whole.
         left = {"Public IP (ipv4)", "Private Key"}
         return [
-            (_named(kind), pattern if isinstance(pattern, re.Pattern) else re.compile(pattern))
+            (_named(kind), pattern, Prefilter(pattern))
             for kind, detector in detectors.items()
             if kind not in left
-            for pattern in detector().denylist
+            for pattern in map(re.compile, detector().denylist)
         ]
 
     @cached_property
@@ -193,14 +200,14 @@ class Cleaner:
                 return bool(suffixes(pattern_text).suffix)
 
         numbers = [
-            ("phone number", known.PhoneRecognizer(leniency=2)),
             ("payment card", known.CreditCardRecognizer()),
             ("social security number", known.UsSsnRecognizer()),
             ("bank account", known.IbanRecognizer()),
         ]
         return [
             (re.compile("@"), [("email", Email())]),
-            (_DIGITS, numbers),
+            (_PHONE, [("phone number", known.PhoneRecognizer(leniency=2))]),
+            (_NUMBER, numbers),
             (_ADDRESS, [("IP address", known.IpRecognizer())]),
         ]
 

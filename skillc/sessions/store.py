@@ -310,7 +310,9 @@ class SessionStore:
             project: only those whose project contains this text.
         """
         query = """
-            SELECT * FROM sessions WHERE (? OR reason IS ?) AND (? IS NULL OR instr(project, ?)) ORDER BY began, id
+            SELECT id, key, format, agent, model, project, began, turns, calls, sent, cached, received, reason, copy_of,
+                removed
+            FROM sessions WHERE (? OR reason IS ?) AND (? IS NULL OR instr(project, ?)) ORDER BY began, id
         """
         for row in self._database.execute(query, (reason == "", reason, project, project)):
             yield _row(row)

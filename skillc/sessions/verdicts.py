@@ -6,12 +6,11 @@ scan finds more in it than the person saw.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Literal, cast
 
-from skillc.data.withdrawn import BESIDE_STORE
+from skillc.data.withdrawn import BESIDE_STORE, withdrawn_json
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -20,6 +19,8 @@ from skillc.sessions.poison import Finding
 from skillc.sessions.store import Row, SessionStore
 
 Word = Literal["cleared", "withdrawn"]
+_NO_REASON = SkillcError("no reason is given", hint="add `--why`, it is kept with the session")
+_NARROWED = "CREATE TABLE IF NOT EXISTS narrowed (session TEXT PRIMARY KEY)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +87,33 @@ def clear(store: SessionStore, name: str, person: str, why: str) -> Row:
     return store.find(row.key)
 
 
-def withdraw(store: SessionStore, names: Sequence[str], person: str, why: str) -> tuple[str, ...]:
+def withdraw(
+    store: SessionStore, names: Sequence[str], person: str, why: str, *, cited_only: bool = False
+) -> tuple[str, ...]:
     """Withdraw sessions with their copies, and return the keys of all of them: the named ones first.
+
+    With `cited_only` only the rules that cite them are quarantined, not those whose author could read them.
 
     Raises:
         SkillcError: one of them is not stored, or no reason is given; nothing is withdrawn then.
     """
     keys = list(dict.fromkeys(store.find(name).key for name in names))
     keys += [key for key in _copies(store, keys) if key not in keys]
+    if not why.strip():
+        raise _NO_REASON
+    store.execute(_NARROWED)
+    for key in keys:
+        store.execute("DELETE FROM narrowed WHERE session = ?", (key,))
+        if cited_only:
+            store.execute("INSERT INTO narrowed VALUES (?)", (key,))
     _decide(store, keys, "withdrawn", person, why)
     return tuple(keys)
+
+
+def narrowed(store: SessionStore) -> frozenset[str]:
+    """Return the keys of the sessions that are withdrawn only for rules that cite them."""
+    store.execute(_NARROWED)
+    return frozenset(row["session"] for row in store.execute("SELECT session FROM narrowed"))
 
 
 def _copies(store: SessionStore, keys: Iterable[str]) -> list[str]:
@@ -113,7 +131,7 @@ def _copies(store: SessionStore, keys: Iterable[str]) -> list[str]:
 
 def _decide(store: SessionStore, keys: Iterable[str], word: Word, person: str, why: str) -> None:
     if not why.strip():
-        raise SkillcError("no reason is given", hint="add `--why`, it is kept with the session")
+        raise _NO_REASON
     now = datetime.now(UTC).isoformat(timespec="seconds")
     store.execute("BEGIN IMMEDIATE")
     try:
@@ -156,6 +174,6 @@ def _write_withdrawn(store: SessionStore) -> None:
     if not keys and not file.exists():
         return
     try:
-        write_atomically(file, json.dumps({"format_version": 1, "withdrawn": keys}, indent=2) + "\n")
+        write_atomically(file, withdrawn_json(keys, narrowed(store)))
     except OSError as problem:
         raise SkillcError(f"`{file}` cannot be written: {problem.strerror}") from problem

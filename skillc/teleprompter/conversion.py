@@ -18,6 +18,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import JsonValue, TypeAdapter
 
 from skillc.data.dataset import Dataset
+from skillc.data.withdrawn import SESSION
 from skillc.dataclass import dataclass
 from skillc.diagnostics.diagnostic import Severity
 from skillc.document.skill import Document
@@ -252,11 +253,13 @@ def _example(id_: str, original: Any, group: str | None) -> Example:
     except ValueError:
         raise SkillcError("an example has no inputs", hint="set them with `example.with_inputs(...)`") from None
     gold = {name: value for name, value in original.toDict().items() if name not in inputs}
+    # The key of a recorded session is no answer.
+    session = {SESSION: gold.pop(SESSION)} if isinstance(gold.get(SESSION), str) else {}
     return Example(
         id=id_,
         inputs={name: as_json(value) for name, value in inputs.items()},
         gold={name: as_json(value) for name, value in gold.items()},
-        fields={},
+        fields=session,
         group=str(original[group]) if group is not None else id_,
     )
 

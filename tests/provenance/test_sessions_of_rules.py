@@ -52,3 +52,13 @@ def test_a_rule_that_no_decision_explains_is_from_all_and_one_by_hand_from_none(
     assert found([], start, made) == {text_key("Unexplained."): ("a", "b", "c", "d")}
     assert found([], made, made) == {}
     assert found([], made, made, {text_key("Unexplained."): ("a",)}) == {text_key("Unexplained."): ("a",)}
+
+
+def test_cited_sessions_are_those_that_an_edit_names_and_all_of_one_that_names_none():
+    start = skill()
+    one, first = step(start, (Add("rules", "One."), Add("rules", "Two.")), (["a", "b"], ["a", "b"]))
+    first["edits"][0]["cited"] = ["b"]
+    two, second = step(one, (Replace(one.rules[0].id, "One and more."),), (["c", "d"],))
+    second["edits"][0]["cited"] = ["d"]
+    cited = sessions_of_rules([first, second], start, two, ["a", "b", "c", "d"], {}, cited=True)
+    assert cited == {text_key("One and more."): ("b", "d"), text_key("Two."): ("a", "b")}

@@ -13,9 +13,9 @@ from benchmarks.poison.measure import LAYERS, measure
 from benchmarks.poison.planted import DEVELOPMENT, HELD_OUT
 from skillc.artifact_paths import ArtifactPaths
 from skillc.cli import skillc
-from skillc.data.withdrawn import withdrawn_near
+from skillc.data.withdrawn import narrowed_near, withdrawn_near
 from skillc.errors import SkillcError
-from skillc.plan.lock import read_lock, text_key
+from skillc.plan.lock import read_lock, text_key, write_lock
 from skillc.provenance.quarantine import check_adoptable, held_rules, quarantine_file
 
 PLAIN = HELD_OUT["plain claims"]
@@ -93,3 +93,45 @@ def test_a_damaged_list_of_withdrawn_sessions_is_an_error_and_not_an_empty_one(l
     with pytest.raises(SkillcError, match="cannot be read"):
         check_adoptable(paths)
     assert "cannot be read" in str(run("compile", learned / "imitate.skill").exception)
+
+
+def withdraw(learned, session, *more):
+    words = ("sessions", "withdraw", session, "--why", "faked", "--person", "ann", "--json", *more)
+    done = run(*words, "--store", learned / ".skillc" / "sessions.db")
+    assert done.exit_code == 0, done.output
+    return next(each for each in json.loads(done.stdout)["quarantined"] if each["skill"].endswith("w/skills/imitate"))
+
+
+def test_a_rule_that_only_saw_a_session_is_quarantined_unless_the_withdrawal_is_narrowed(learned):
+    paths, bad = ArtifactPaths(learned / "skills", "imitate"), "openai:train.jsonl:1"
+    lock = read_lock(paths.lock)
+    citing = [key for key in lock.sessions if bad in lock.cited.get(key, lock.sessions[key])]
+    seeing = [key for key in lock.sessions if bad in lock.sessions[key]]
+    assert len(citing) == 1 < len(seeing)
+    said = withdraw(learned, bad, "--cited-only")
+    assert (len(said["rules"]), len(said["may_be_affected"])) == (1, len(seeing) - 1)
+    assert said["rules"][0]["cited"] == [bad] and said["may_be_affected"][0]["cited"] == []
+    with pytest.raises(SkillcError, match="quarantined: 1 rule from"):
+        check_adoptable(paths)
+    # Safety first: without the option all of them are.
+    said = withdraw(learned, bad)
+    assert (len(said["rules"]), len(said["may_be_affected"])) == (len(seeing), 0)
+    with pytest.raises(SkillcError, match=f"quarantined: {len(seeing)} rules from"):
+        check_adoptable(paths)
+
+
+def test_a_narrowed_withdrawal_of_a_session_that_no_rule_cites_leaves_the_skill_adoptable(learned):
+    paths = ArtifactPaths(learned / "skills", "imitate")
+    lock, bad = read_lock(paths.lock), "openai:train.jsonl:1"
+    without = {
+        key: tuple(each for each in keys if each != bad) for key, keys in {**lock.sessions, **lock.cited}.items()
+    }
+    write_lock(paths.lock, lock.model_copy(update={"cited": without}))
+    said = withdraw(learned, bad, "--cited-only")
+    assert said["rules"] == [] and said["may_be_affected"]
+    check_adoptable(paths)
+    # The next compile leaves its rows out all the same, and does not widen the withdrawal.
+    sys.modules.pop("gullible", None)
+    assert run("compile", learned / "imitate.skill").exit_code == 0
+    assert PLAIN[0] not in paths.skill.read_text()
+    assert bad in narrowed_near(learned)

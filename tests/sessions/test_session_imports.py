@@ -12,6 +12,7 @@ pytest.importorskip("presidio_analyzer")
 
 from session_files import DONE, THANKS, WELCOME, WRITERS, Claude, claude_session, write_lines
 
+from benchmarks.sessions.make import write_sessions
 from skillc.cli import skillc
 from skillc.errors import SkillcError
 from skillc.sessions import importing
@@ -262,3 +263,15 @@ def test_reasons_are_explained_and_choose_what_is_listed(tmp_path, monkeypatch):
     assert REASONS["duplicate"].split(" ")[0] in run("report").output
     with pytest.raises(SkillcError, match="no reason is called `bad`"):
         run("list", "--apart", "bad")
+
+
+def test_the_store_is_the_same_for_any_number_of_processes(tmp_path):
+    write_sessions(tmp_path / "in", 0, 60)
+    rows = []
+    for workers in (1, 2):
+        with SessionStore(tmp_path / f"{workers}.db", create=True) as opened:
+            found = import_sessions([tmp_path / "in"], opened, workers=workers)
+            assert (found.sessions, found.new, found.unreadable) == (60, 60, 0)
+            rows.append([tuple(row) for row in opened.execute("SELECT * FROM sessions ORDER BY id")])
+    assert rows[0] == rows[1]
+    assert len({row[2] for row in rows[0]}) == 6

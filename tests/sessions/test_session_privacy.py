@@ -115,3 +115,20 @@ def test_lines_far_apart_keep_their_places(cleaner):
 def test_hostile_texts_are_cleaned_in_time(cleaner):
     for text in ("a@" * 20_000, "1 " * 20_000, "token=" * 5_000, "=" * 50_000, "-----BEGIN PRIVATE KEY-----" * 500):
         cleaner.text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "hidden"),
+    [
+        ("2026-11-03 10:14:22 INFO called +49 30 1234567 back", ["+49 30 1234567"]),
+        ("2026-11-03T10:14:22Z from 8.8.8.8", ["8.8.8.8"]),
+        ("at 10:14:22 from 2a00:1450:4001:81b::200e", ["2a00:1450:4001:81b::200e"]),
+        ("2026-11-03 card 4111 1111 1111 1111", ["4111 1111 1111 1111"]),
+        ("2026-11-03T10:14:22.120Z INFO 3 of 12 rows in 2026/11/03", []),
+    ],
+)
+def test_numbers_behind_the_date_of_a_line_are_found_and_the_date_is_kept(cleaner, text, hidden):
+    clean = cleaner.text(text)
+    assert not [each for each in hidden if each in clean]
+    assert clean.startswith(text[:10])
+    assert hidden or clean == text

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pydantic import JsonValue
 
 from skillc.dataclass import dataclass
-from skillc.document.edits import Edit, apply_edits
+from skillc.document.edits import Add, Edit, Replace, apply_edits
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
 from skillc.gates.stages import reads_batch
@@ -357,7 +357,10 @@ def reason(engine: Engine, decision: Decision) -> str:
 
 
 def _with_sessions(engine: Engine, patch: Patch) -> dict[str, JsonValue]:
-    """Return the sessions that each edit is from, or those of a text without edits; nothing if the data names none."""
+    """Return the sessions that each edit is from, or those of a text without edits; nothing if the data names none.
+
+    `sessions` are those that its author could read, `cited` those of the cases that it names, where it names any.
+    """
     if not has_sessions(engine):
         return {}
     entries = patch.record.get("edits")
@@ -370,12 +373,24 @@ def _with_sessions(engine: Engine, patch: Patch) -> dict[str, JsonValue]:
         read = [frozenset[str]().union(*(each.read.union(each.cures, each.seen) for each in own))] * len(entries)
     else:
         read = [patch.read] * len(entries)
-    return {
-        "edits": [
-            {**entry, "sessions": [*sessions_of(engine, ids)]} if isinstance(entry, dict) else entry
-            for entry, ids in zip(entries, read, strict=True)
-        ]
-    }
+    with_keys: list[JsonValue] = []
+    for i, (entry, ids) in enumerate(zip(entries, read, strict=True)):
+        if isinstance(entry, dict):
+            named = sessions_of(engine, _cures(own, patch.edits[i])) if len(patch.edits) == len(entries) else []
+            entry = {**entry, "sessions": [*sessions_of(engine, ids)], **({"cited": [*named]} if named else {})}
+        with_keys.append(entry)
+    return {"edits": with_keys}
+
+
+def _cures(proposals: Sequence[Proposal], edit: Edit) -> set[str]:
+    """Return the ids of the failures that an edit names; of one that rewrites several proposals, those of all.
+
+    Nothing if one of these names none, as it may be from anything that was read.
+    """
+    text = edit.text if isinstance(edit, Add | Replace) else ""
+    same = [each for each in proposals if isinstance(each.edit, Add | Replace) and each.edit.text == text]
+    own = same or proposals
+    return {example for each in own for example in each.cures} if all(each.cures for each in own) else set()
 
 
 def _record(engine: Engine, state: SearchState, decided: _Decided, position: Position) -> dict[str, JsonValue]:

@@ -20,6 +20,7 @@ from skillc.document.tool_lines import HOW_TO_RENAME
 from skillc.errors import SkillcError
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.optimize.engine import Engine
+from skillc.optimize.from_sessions import refusal_of
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.rollouts import Outcome
 from skillc.optimize.schedule import batches
@@ -73,10 +74,15 @@ class Bridge:
         return self._examples[id]
 
     def written(self, texts: Mapping[str, str]) -> EditedDocument:
-        """Return the skill with these texts, the same object for the same texts."""
+        """Return the skill with these texts, the same object for the same texts.
+
+        It is refused if no skill may learn one of them from a session, so that the method looks for another.
+        """
         key = tuple(texts.items())
         if key not in self._written:
-            self._written[key] = with_section_texts(self.initial, texts)
+            written = with_section_texts(self.initial, texts)
+            why = refusal_of(self.engine, self.initial, written.document)
+            self._written[key] = EditedDocument(self.initial, why) if why else written
         return self._written[key]
 
     def outcomes(self, document: Document, example: Example) -> tuple[Outcome, ...]:

@@ -16,6 +16,7 @@ from skillc.document.skill import Document, Section, digest
 from skillc.gates.stages import gates_for
 from skillc.json_values import objects_in
 from skillc.optimize.engine import Engine, Position, SearchState, goal_change
+from skillc.optimize.from_sessions import refusal
 from skillc.optimize.gate.decide import Patch, settle
 from skillc.optimize.gate.gate import goal_of, mean_json
 from skillc.optimize.propose.cases import (
@@ -208,7 +209,12 @@ async def meta_skill(
     reply = await engine.optimizer.ask(
         MetaSkillReply, messages, stage="meta skill", sample=(position.epoch, position.step)
     )
-    return state if reply is None else state.with_memory(meta=trim(reply.memory.strip(), MEMORY_LIMIT))
+    if reply is None:
+        return state
+    if why := refusal(engine, reply.memory):
+        engine.observer.note(f"the memory of the optimizer was not changed: {why.replace('the rule', 'it')}")
+        return state
+    return state.with_memory(meta=trim(reply.memory.strip(), MEMORY_LIMIT))
 
 
 def view(record: Mapping[str, JsonValue], goal: str) -> DecisionView:

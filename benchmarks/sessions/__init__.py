@@ -1,0 +1,1 @@
+"""Import of many sessions, and clusters of their requests: time and memory by the number of sessions."""
