@@ -41,11 +41,13 @@ class Chats:
 
     Attributes:
         rows: in the order of the data; `prompt` and `completion`, or `prompt`, `chosen` and `rejected`.
-        examples: those behind the rows, in the same order; empty for sessions.
+        examples: those behind the rows, in the same order, each once.
         splits: number of rows by split.
         left_out: number of examples that gave no row, by reason.
         sessions: keys of the sessions behind the rows.
         lengths: mean characters of the completions, or of chosen and rejected answers.
+        skill: whether prompts keep the skill's text, or the system instructions of a session.
+        notes: further warnings.
     """
 
     kind: Kind
@@ -56,15 +58,17 @@ class Chats:
     sessions: tuple[str, ...] = ()
     lengths: Mapping[str, float] = field(default_factory=dict)
     skill: Keep | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is dangerous about the rows, a sentence each."""
         chosen, rejected = self.lengths.get("chosen", 0.0), self.lengths.get("rejected", 0.0)
         if not chosen or not rejected or 1 / LENGTH_BIAS < chosen / rejected < LENGTH_BIAS:
-            return ()
+            return self.notes
         longer = "longer" if chosen > rejected else "shorter"
         return (
+            *self.notes,
             f"length bias: chosen answers have {chosen:.0f} characters on average, rejected ones {rejected:.0f}; DPO "
             f"may learn to answer {longer} instead of right",
         )
@@ -139,7 +143,7 @@ class RunChats:
                 rows += [self._row({"prompt": each.prompt, "completion": [each.reply]}, each) for each in good]
                 kept.append(example)
                 splits[split] += len(good)
-        lengths = {"completion": fmean(_length(row, "completion") for row in rows)} if rows else {}
+        lengths = {"completion": fmean(spoken_length(row, "completion") for row in rows)} if rows else {}
         return Chats("sft", tuple(rows), tuple(kept), splits, left, lengths=lengths, skill=self.skill)
 
     def dpo(self, margin: float = 0.5) -> Chats:
@@ -232,7 +236,7 @@ def parting(right: Sequence[Turn], wrong: Sequence[Turn]) -> tuple[Turn, Turn] |
 
 def pair_lengths(rows: Sequence[Row]) -> dict[str, float]:
     """Return the mean characters of chosen and of rejected answers; nothing without pairs."""
-    return {side: fmean(_length(row, side) for row in rows) for side in ("chosen", "rejected")} if rows else {}
+    return {side: fmean(spoken_length(row, side) for row in rows) for side in ("chosen", "rejected")} if rows else {}
 
 
 def _unlike(each: _Try, top: _Try) -> tuple[bool, int, int, int, str]:
@@ -263,7 +267,8 @@ def _check(view: RunView, skill: Keep) -> None:
 _TEXT_ONLY = "chat examples contain text only"
 
 
-def _length(row: Row, side: str) -> int:
+def spoken_length(row: Row, side: str) -> int:
+    """Return the characters of the assistant's messages and calls on a side of a row."""
     messages: Any = row[side]
     spoken = [each for each in messages if each["role"] == "assistant"]
     return sum(len(each["content"]) + sum(len(json.dumps(c)) for c in each.get("tool_calls", ())) for each in spoken)

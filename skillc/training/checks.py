@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from skillc.data.split import marked
+from skillc.data.split import marked, quoted
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.export.manifest import read_manifest
@@ -32,8 +32,6 @@ FACTOR = 10.0
 _SIDES: Mapping[Kind, tuple[str, ...]] = {"sft": ("completion",), "dpo": ("chosen", "rejected")}
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
-# Rows in whose texts an input of a test example is looked for are compared as a whole; a short input is no evidence.
-_LEAK_CHARACTERS = 24
 # LoRA's gradients, two moments of Adam and checkpoints are small beside the weights; activations come on top.
 _MEMORY_FACTOR = 1.5
 _DISK = 2 * 1024**3
@@ -172,11 +170,7 @@ def _refuse_leaks(
         for each in (*row.get("prompt", ()), *row.get("messages", ()))
         if each["role"] == "user"
     )
-    for example in test:
-        texts = [value.strip() for value in example.inputs.values() if isinstance(value, str)]
-        texts = [text for text in texts if len(text) >= _LEAK_CHARACTERS]
-        if texts and all(text in users for text in texts):
-            leaked.add(example.id)
+    leaked.update(quoted(test, users))
     if leaked:
         some = ", ".join(f"`{each}`" for each in sorted(leaked)[:3])
         raise SkillcError(
