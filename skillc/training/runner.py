@@ -106,16 +106,17 @@ def target_modules(model: Any, wanted: list[str]) -> list[str]:
 def lengths_of(tokenizer: Any, stage: dict[str, Any]) -> list[tuple[int, int]]:
     """Return tokens of prompt and of prompt with completion, for each completion of a stage."""
     found = []
-    for number, row in enumerate(rows_of(stage), 1):
+    rows = rows_of(stage)
+    template = _check_template(tokenizer, rows, stage)
+    for number, row in enumerate(rows, 1):
         tools = row.get("tools")
         if "messages" in row:
-            _check_assistant_tokens(tokenizer, row, stage["file"])
-            whole = _tokens(tokenizer, row["messages"], tools)
+            whole = _tokens(tokenizer, row["messages"], tools, chat_template=template)
             found.append((0, len(whole)))
             continue
-        prompt = _tokens(tokenizer, row["prompt"], tools, add_generation_prompt=True)
+        prompt = _tokens(tokenizer, row["prompt"], tools, chat_template=template, add_generation_prompt=True)
         for side in ("completion",) if "completion" in row else ("chosen", "rejected"):
-            whole = _tokens(tokenizer, [*row["prompt"], *row[side]], tools)
+            whole = _tokens(tokenizer, [*row["prompt"], *row[side]], tools, chat_template=template)
             if whole[: len(prompt)] != prompt:
                 fail(
                     f"row {number} of `{stage['file']}`: with the chat template of the base model the prompt is not "
@@ -132,13 +133,38 @@ def _tokens(tokenizer: Any, messages: list[Any], tools: Any, **more: Any) -> lis
     )
 
 
-def _check_assistant_tokens(tokenizer: Any, row: dict[str, Any], file: str) -> None:
-    if "{% generation" not in tokenizer.chat_template and "{%- generation" not in tokenizer.chat_template:
+def needs_mask(rows: list[dict[str, Any]]) -> bool:
+    """Return whether rows have messages of others between those of the assistant, which no loss may count."""
+    sides = [side for row in rows for side in (row.get("messages"), row.get("completion")) if side]
+    return any(each["role"] != "assistant" for side in sides for each in side)
+
+
+def _check_template(tokenizer: Any, rows: list[dict[str, Any]], stage: dict[str, Any]) -> str | None:
+    """Return the chat template that TRL trains the rows with; None for the tokenizer's own."""
+    from trl.chat_template_utils import get_training_chat_template, supports_tool_calling
+
+    if any(row.get("tools") for row in rows) and not supports_tool_calling(tokenizer):
         fail(
-            f"`{file}` has whole conversations, and the chat template of the base model does not mark the assistant's "
-            "tokens, so the loss would count the user's words",
-            "add `{% generation %}` to the template, or export `prompt` and `completion`",
+            f"`{stage['file']}` has calls of tools, which the chat template of the base model would leave out",
+            "use a base model whose chat template has tools",
         )
+    replies = [each for row in rows for side in ("chosen", "rejected") for each in row.get(side, ())]
+    if any(each["role"] != "assistant" for each in replies):
+        fail(
+            f"`{stage['file']}` has replies with messages of others, whose tokens DPO's loss would count",
+            "`chosen` and `rejected` are one message of the assistant each, as `skillc export dpo` writes them",
+        )
+    if not needs_mask(rows):
+        return None
+    try:
+        found = get_training_chat_template(tokenizer)
+    except ValueError:
+        fail(
+            f"`{stage['file']}` has whole conversations, and the chat template of the base model does not mark the "
+            "assistant's tokens, so the loss would count the user's words and results of tools",
+            "add `{% generation %}` to the template, or export a row for each message: `skillc export sft --by-turn`",
+        )
+    return str(found) if found is not None else None
 
 
 def check(job: dict[str, Any]) -> None:
@@ -287,9 +313,12 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
         "data_seed": job["seed"],
         **device,
     }
+    if not _on_gpu():
+        _score_labels_only()
     if stage["kind"] == "sft":
-        whole = "messages" in rows[0]
-        loss = {"assistant_only_loss": True} if whole else {"completion_only_loss": True}
+        loss = {"assistant_only_loss": needs_mask(rows)}
+        if "completion" in rows[0]:
+            loss["completion_only_loss"] = True
         kind, settings = SFTTrainer, SFTConfig(**common, **loss)
     else:
         kind, settings = DPOTrainer, DPOConfig(**common, beta=stage["beta"])
@@ -297,7 +326,8 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
     trainer = _resumable(kind)(
         model=model,
         args=settings,
-        train_dataset=Dataset.from_list(rows),
+        # Arguments of calls have other names in each row, which columns of one type would fill up with nulls.
+        train_dataset=Dataset.from_list(rows, on_mixed_types="use_json"),
         processing_class=tokenizer,
         callbacks=[_progress(stage["kind"], steps)],
         **more,
@@ -323,6 +353,18 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
     beside.write_text(json.dumps(figures), encoding="utf-8")
     beside.replace(done / "finished.json")
     tell("stage", **figures, resumed=False)
+
+
+def _score_labels_only() -> None:
+    """Let TRL's loss compute the output layer for the tokens of the completions only, as it does on a GPU.
+
+    Elsewhere it takes every token, since shapes that vary would compile anew on some accelerators. On a CPU that is two
+    thirds of a step of a small model. The losses are the same.
+    """
+    from trl.trainer import utils
+
+    if hasattr(utils, "_use_triton"):
+        utils._use_triton = lambda device: True
 
 
 def _resumable(kind: Any) -> Any:
