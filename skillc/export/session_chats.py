@@ -78,7 +78,7 @@ class SessionChats:
 
     Attributes:
         plan: of the program.
-        used: sessions by outcome.
+        used: the sessions that may be trained on.
         models: those that the sessions used.
         source: what the manifest says of the source.
 

@@ -55,17 +55,20 @@ class TrainingFile:
     warnings: tuple[str, ...] = ()
 
 
-def read_training_file(path: Path, kind: Kind, test: Sequence[Example]) -> TrainingFile:
+def read_training_file(
+    path: Path, kind: Kind, test: Sequence[Example], withdrawn: frozenset[str] = frozenset()
+) -> TrainingFile:
     """Read and check the rows of a training file.
 
     Args:
         path: JSON lines in TRL's conversational layout.
         kind: the layout.
         test: examples of the program's test split, none of which may be trained on.
+        withdrawn: keys of sessions, none of which may be either.
 
     Raises:
         SkillcError: it cannot be read, a row has another layout or an empty answer, there are too few rows, or a test
-            example is among them.
+            example or a withdrawn session is among them.
     """
     rows, sha256 = _rows(path, kind)
     warnings: list[str] = []
@@ -79,6 +82,12 @@ def read_training_file(path: Path, kind: Kind, test: Sequence[Example]) -> Train
     warnings += _duplicates(rows, kind, path.name)
     manifest = read_manifest(path)
     _refuse_leaks(rows, manifest, path, test)
+    gone = sorted(withdrawn.intersection((manifest or {}).get("sessions", ())))
+    if gone:
+        raise SkillcError(
+            f"`{path}` has {counted(len(gone), 'session')} that a person withdrew: `{gone[0]}`",
+            hint=f"export it again: `skillc export {kind} --from-sessions`",
+        )
     if manifest is None:
         warnings.append(f"`{path.name}` has no manifest; test examples in it are found only by their text")
     elif manifest.get("kind") != kind:
@@ -167,7 +176,7 @@ def _refuse_leaks(
     users = "\n\0".join(
         str(each.get("content") or "")
         for row in rows
-        for each in (*row.get("prompt", ()), *row.get("messages", ()))
+        for each in (*row.get("prompt", ()), *row.get("messages", ()), *row.get("completion", ()))
         if each["role"] == "user"
     )
     leaked.update(quoted(test, users))

@@ -170,7 +170,7 @@ def _check_template(tokenizer: Any, rows: list[dict[str, Any]], stage: dict[str,
 def check(job: dict[str, Any]) -> None:
     """Report lengths by stage, LoRA modules, and the seconds a token of a training step on the longest rows."""
     tokenizer = load_tokenizer(job)
-    longest = 0
+    longest = reply = 0
     for stage in job["stages"]:
         pairs = lengths_of(tokenizer, stage)
         limit = job["max_length"]
@@ -183,6 +183,7 @@ def check(job: dict[str, Any]) -> None:
             too_long=sum(whole > limit for _, whole in pairs),
         )
         longest = max(longest, *(whole for _, whole in pairs))
+        reply = max(reply, *(whole - prompt for prompt, whole in pairs))
     positions = _positions(job)
     if positions is not None and job["max_length"] > positions:
         fail(
@@ -191,7 +192,9 @@ def check(job: dict[str, Any]) -> None:
         )
     model = load_model(job)
     modules = target_modules(model, job["target_modules"])
-    seconds, forward, memory = _timed_step(job, model, modules, min(longest, job["max_length"]), tokenizer)
+    seconds, forward, memory = _timed_step(
+        job, model, modules, min(longest, job["max_length"]), min(reply, job["max_length"]), len(tokenizer)
+    )
     tell(
         "model",
         architecture=type(model).__name__,
@@ -211,26 +214,32 @@ def _positions(job: dict[str, Any]) -> int | None:
 
 
 def _timed_step(
-    job: dict[str, Any], model: Any, modules: list[str], length: int, tokenizer: Any
+    job: dict[str, Any], model: Any, modules: list[str], length: int, reply: int, words: int
 ) -> tuple[float, float, int]:
-    """Return seconds per token of a training step and of a forward pass, and the peak memory in bytes."""
+    """Return seconds per token of a training step and of a forward pass, and the peak memory in bytes.
+
+    As in TRL's loss, the output layer is computed for the `reply` last tokens only, where the model can.
+    """
+    import inspect
+
     import torch
     from peft import get_peft_model
 
     adapted = get_peft_model(model, _lora(job, modules))
     adapted.train()
-    ids = torch.randint(0, len(tokenizer), (job["batch"], length), device=adapted.device)
+    ids = torch.randint(0, words, (job["batch"], length), device=adapted.device)
+    kept = {"logits_to_keep": reply} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
     spent = []
     try:
         for _ in range(2):
             began = time.monotonic()
-            adapted(input_ids=ids, labels=ids).loss.backward()
+            adapted(input_ids=ids, **kept).logits.float().logsumexp(-1).mean().backward()
             if _on_gpu():
                 torch.cuda.synchronize()
             spent.append(time.monotonic() - began)
         began = time.monotonic()
         with torch.no_grad():
-            adapted(input_ids=ids)
+            adapted(input_ids=ids, **kept)
         if _on_gpu():
             torch.cuda.synchronize()
         forward = time.monotonic() - began

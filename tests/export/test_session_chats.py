@@ -22,6 +22,7 @@ from skillc.sessions.session import Event, Session
 from skillc.sessions.starting import write_program
 from skillc.sessions.store import SessionStore, pack
 from skillc.sessions.verdicts import withdraw
+from skillc.training.checks import read_training_file
 from skillc.trajectories.trajectory import FileChange, Observation, ToolCall
 
 # ---- conversations ---------------------------------------------------------------------------------
@@ -274,3 +275,9 @@ def test_the_verb_writes_rows_with_a_manifest_that_names_the_sessions(shop, monk
         assert isinstance(refused.exception, SkillcError)
         assert said in str(refused.exception)
     assert isinstance(export("dpo", "--from-sessions").exception, SkillcError)
+    # A session that is withdrawn after the export is not trained on.
+    file = program.parent / "sft.jsonl"
+    gone = frozenset({chats.sessions[0]})
+    assert read_training_file(file, "sft", ()).manifest == manifest
+    with pytest.raises(SkillcError, match="1 session that a person withdrew"):
+        read_training_file(file, "sft", (), gone)
