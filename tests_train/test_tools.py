@@ -113,7 +113,9 @@ trainer = SFTTrainer(
                    report_to="none", use_cpu=True, bf16=False, max_length=None),
     train_dataset=Dataset.from_list(rows, on_mixed_types="use_json"))
 row = trainer.train_dataset[0]
-print(json.dumps(tok.decode([t for t, label in zip(row["input_ids"], row["labels"]) if label != -100])))
+text = tok.decode([t for t, label in zip(row["input_ids"], row["labels"]) if label != -100])
+# The runner sends what is printed to standard error.
+print(json.dumps(text), file=runner._OUTPUT, flush=True)
 """
 
 
