@@ -5,7 +5,7 @@ DEMO := examples/tickets/tickets.skill
 EXPERIMENT := programs/ai_feedback
 DEMO_VLLM := examples/local_model/tickets_vllm.skill
 
-.PHONY: demo demo-vllm experiment programs test test-thorough test-ray test-mlflow test-vllm test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
+.PHONY: demo demo-vllm experiment programs test test-thorough test-ray test-mlflow test-vllm test-train test-agents test-alfworld test-containers local-model lint types pytest bench fuzz pages pictures docs format clean
 
 demo: .venv/installed
 	@rm -rf build/demo && mkdir -p build
@@ -70,6 +70,23 @@ test-vllm: .venv/installed
 	@if $(MAKE) --no-print-directory .venv-vllm/installed; \
 	then $(BIN)/python -m pytest tests_vllm; \
 	else echo "test-vllm is skipped: no environment with vLLM could be made here"; fi
+
+# `skillc distill` with TRL on the CPU, with the model of examples/local_model. Skipped where TRL cannot be installed; TRAIN_PIP
+# is as VLLM_PIP. The adapter is served by vLLM too where `make test-vllm` has installed it.
+TRAIN_PIP ?=
+TRAIN_LOCK := skillc/training/train-cpu.txt
+
+test-train: .venv/installed
+	@if $(MAKE) --no-print-directory .venv-train/installed; \
+	then $(BIN)/python -m pytest tests_train -rs; \
+	else echo "test-train is skipped: no environment with TRL could be made here"; fi
+
+.venv-train/installed: $(TRAIN_LOCK)
+	@test -x .venv-train/bin/python || $(PYTHON) -m venv .venv-train
+	@echo "installing TRL into .venv-train, once (about two minutes)"
+	@.venv-train/bin/python -m pip install -qq --disable-pip-version-check --no-deps $(TRAIN_PIP) --requirement $(TRAIN_LOCK)
+	@.venv-train/bin/python -c 'import torch, trl, peft; assert not torch.version.cuda, "torch is no CPU build"'
+	@touch $@
 
 # Rollouts on a Ray cluster of two nodes on this machine.
 test-ray: .venv/installed
@@ -185,4 +202,4 @@ format: .venv/installed
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-vllm .venv-alfworld build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-vllm .venv-train .venv-alfworld build dist .skillc .mypy_cache .ruff_cache .pytest_cache .hypothesis

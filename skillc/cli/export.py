@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from skillc.cli.arguments import ProgramPath, json_option
 from skillc.cli.output import print_json
 from skillc.errors import SkillcError
+
+if TYPE_CHECKING:
+    from skillc.export.session_chats import SessionChats
 
 _run_option = click.option(
     "--run", metavar="ID", help="Another run than the last, by the beginning of its id; `history` lists them."
@@ -182,6 +186,21 @@ def kb(skill: Path, base: Path, run: str | None, as_json: bool) -> int:
     return 0
 
 
+_session_options = (
+    click.option("--from-sessions", is_flag=True, help="From labelled sessions in place of a compile."),
+    click.option("--store", type=click.Path(path_type=Path), help="With --from-sessions: default .skillc/sessions.db."),
+    click.option("--project", metavar="TEXT", help="With --from-sessions: only sessions whose project has this text."),
+    click.option(
+        "--labels", metavar="SKILL", help="With --from-sessions: labels for this skill (default: SKILL's name)."
+    ),
+    click.option(
+        "--certainty",
+        type=click.FloatRange(0.5, 1),
+        help="With --from-sessions: the least certainty of a session's outcome (default: 0.9).",
+    ),
+)
+
+
 def _chat_options(command: Callable[..., int]) -> Callable[..., int]:
     """Add the options of `sft` and `dpo`."""
     for option in reversed(
@@ -215,11 +234,10 @@ def _chat_options(command: Callable[..., int]) -> Callable[..., int]:
             click.option(
                 "--threshold",
                 type=click.FloatRange(min=0, min_open=True),
-                default=1.0,
-                show_default=True,
-                help="The lowest score of the goal at which an answer is right.",
+                help="The lowest score of the goal at which an answer is right (default: 1).",
             ),
             _run_option,
+            *_session_options,
             json_option,
         )
     ):
@@ -232,19 +250,32 @@ def _chat_options(command: Callable[..., int]) -> Callable[..., int]:
     epilog="Example: skillc export sft tickets.skill --out sft.jsonl",
 )
 @_chat_options
+@click.option("--max-tokens", type=click.IntRange(min=1), help="With --from-sessions: leave out later turns.")
+@click.option(
+    "--by-turn", is_flag=True, help="With --from-sessions: a row for each message of the agent, not for each session."
+)
 def sft(
     skill: Path,
     output: Path,
     text: str,
     splits: tuple[str, ...],
-    threshold: float,
+    threshold: float | None,
     run: str | None,
     as_json: bool,
+    from_sessions: bool,
+    max_tokens: int | None,
+    by_turn: bool,
+    **values: Any,
 ) -> int:
     """Write a chat example for each training example that a rollout of SKILL's last compile got right, for TRL.
 
-    A row has `prompt`, the messages as the target got them, and `completion`, the best right reply. Test examples are
-    never written. FILE.manifest.json beside the file has its digest, counts, sources and the examples used.
+    A row has `prompt`, the messages as the target got them, and `completion`, the best right reply; of an agent with
+    tools, a row for each turn, with calls, results and `tools` as chat templates read them. Test examples are never
+    written. FILE.manifest.json beside the file has its digest, counts, sources and the examples used.
+
+    With --from-sessions: the sessions of the store whose labels say that they worked, up to the first objection of the
+    user. Sessions that are set apart, whose labels contradict each other, or whose request is one of the held-out
+    examples or nearly, are left out and counted.
 
     Exit status: 0 done, 2 an error.
     """
@@ -252,7 +283,14 @@ def sft(
     from skillc.export.manifest import write_chats
 
     _refuse_test(splits)
-    found = RunChats(skill, run, skill=text, splits=splits, threshold=threshold)  # type: ignore[arg-type]  # click checked
+    if from_sessions:
+        _refuse_options("cannot be used with `--from-sessions`", threshold=threshold, run=run)
+        with _session_chats(skill, text, splits, values, max_tokens) as made:
+            chats = made.sft(by_turn=by_turn)
+            manifest = write_chats(chats, output, models=made.models, source=made.source)
+        return _report_chats(manifest, output, as_json)
+    _refuse_options("needs `--from-sessions`", **values, max_tokens=max_tokens, by_turn=by_turn or None)
+    found = RunChats(skill, run, skill=text, splits=splits, threshold=threshold or 1.0)  # type: ignore[arg-type]  # click checked
     return _report_chats(write_chats(found.sft(), output, found.view), output, as_json)
 
 
@@ -261,26 +299,24 @@ def sft(
     epilog="Example: skillc export dpo tickets.skill --out dpo.jsonl",
 )
 @_chat_options
-@click.option(
-    "--margin",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="How much lower the goal of the rejected answer has to be.",
-)
+@click.option("--margin", type=float, help="How much lower the goal of the rejected answer has to be (default: 0.5).")
 def dpo(
     skill: Path,
     output: Path,
     text: str,
     splits: tuple[str, ...],
-    threshold: float,
+    threshold: float | None,
     run: str | None,
     as_json: bool,
-    margin: float,
+    from_sessions: bool,
+    margin: float | None,
+    **values: Any,
 ) -> int:
     """Write a preference pair for each training example that SKILL's last compile has right and wrong rollouts of.
 
-    A row has `prompt`, `chosen` and `rejected`. Mean lengths of both are reported, with a warning where they differ so
+    A row has `prompt`, `chosen` and `rejected`; of an agent with tools, the replies where a right and a wrong rollout
+    part. With --from-sessions: the messages where a session that worked and one that failed part, both with the same
+    request or nearly. Mean lengths of both are reported, with a warning where they differ so
     much that DPO may learn the length. Test examples are never written; the manifest is that of `export sft`.
 
     Exit status: 0 done, 2 an error.
@@ -289,8 +325,43 @@ def dpo(
     from skillc.export.manifest import write_chats
 
     _refuse_test(splits)
-    found = RunChats(skill, run, skill=text, splits=splits, threshold=threshold)  # type: ignore[arg-type]  # click checked
-    return _report_chats(write_chats(found.dpo(margin), output, found.view), output, as_json)
+    if from_sessions:
+        _refuse_options("cannot be used with `--from-sessions`", threshold=threshold, run=run, margin=margin)
+        with _session_chats(skill, text, splits, values) as made:
+            manifest = write_chats(made.dpo(), output, models=made.models, source=made.source)
+        return _report_chats(manifest, output, as_json)
+    _refuse_options("needs `--from-sessions`", **values)
+    found = RunChats(skill, run, skill=text, splits=splits, threshold=threshold or 1.0)  # type: ignore[arg-type]  # click checked
+    chats = found.dpo(0.5 if margin is None else margin)
+    return _report_chats(write_chats(chats, output, found.view), output, as_json)
+
+
+@contextmanager
+def _session_chats(
+    skill: Path, text: str, splits: tuple[str, ...], values: Mapping[str, Any], most: int | None = None
+) -> Iterator[SessionChats]:
+    """Open the store for an export."""
+    from skillc.export.session_chats import CERTAINTY, SessionChats
+    from skillc.sessions.store import DEFAULT, SessionStore
+
+    with SessionStore(values["store"] or DEFAULT) as store:
+        yield SessionChats(
+            skill,
+            store,
+            skill=values["labels"],
+            project=values["project"],
+            keep=text,  # type: ignore[arg-type]  # click checked
+            splits=splits,  # type: ignore[arg-type]  # click checked
+            certainty=CERTAINTY if values["certainty"] is None else values["certainty"],
+            most=most,
+        )
+
+
+def _refuse_options(why: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            shown = f"--{name.replace('_', '-')}"
+            raise SkillcError(f"`{shown}` {why}", hint=f"leave out `{shown}`")
 
 
 def _refuse_test(splits: Sequence[str]) -> None:

@@ -117,6 +117,8 @@ def _fix(plan: SplitPlan, parts: Sequence[Fraction], groups: int) -> str:
 
 _NAMED = 3
 _DIGITS = 10
+QUOTED_CHARACTERS = 24
+"""The fewest characters of an input that is looked for in other texts."""
 
 
 def marks(examples: Iterable[Example]) -> str:
@@ -134,6 +136,17 @@ def marked(examples: Iterable[Example], ids: str, inputs: str) -> list[str]:
     known_ids, known_inputs = ({text[i : i + _DIGITS] for i in range(0, len(text), _DIGITS)} for text in (ids, inputs))
     found = (each for each in examples if _digest_of(each) in known_ids or _input_digest(each) in known_inputs)
     return sorted(example.id for example in found)
+
+
+def quoted(examples: Iterable[Example], text: str) -> list[str]:
+    """Return the ids of the examples whose inputs are all in a text; short inputs are no evidence."""
+    found = []
+    for example in examples:
+        inputs = [value.strip() for value in example.inputs.values() if isinstance(value, str)]
+        inputs = [each for each in inputs if len(each) >= QUOTED_CHARACTERS]
+        if inputs and all(each in text for each in inputs):
+            found.append(example.id)
+    return found
 
 
 def _input_digest(example: Example) -> str:

@@ -6,25 +6,25 @@ target got: it is made again by the module that the rollout used.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.export.rollouts import Row
+from skillc.export.turns import Messages, Turn, Turns
 from skillc.models.roles import declared_secrets
 from skillc.optimize.rollouts import Outcome
 from skillc.outcomes import MICRO, Example, Scored
-from skillc.plan.schema import Plan
 from skillc.redaction import Redactor
 from skillc.review.run_view import RunView, read_run
 from skillc.review.stored import NO_SKILL
-from skillc.tasks.kind import Skill
 
 Keep = Literal["keep", "drop"]
 Split = Literal["train", "validation"]
@@ -33,9 +33,6 @@ Kind = Literal["sft", "dpo"]
 LENGTH_BIAS = 1.25
 """The ratio of mean lengths, chosen to rejected, from which DPO may learn the length instead of what is right (Park et
 al. 2024, arXiv:2403.19159)."""
-_ONE_TURN = ("predict", "chain_of_thought")
-
-Messages: TypeAlias = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +41,13 @@ class Chats:
 
     Attributes:
         rows: in the order of the data; `prompt` and `completion`, or `prompt`, `chosen` and `rejected`.
-        examples: those behind the rows, in the same order; empty for sessions.
+        examples: those behind the rows, in the same order, each once.
         splits: number of rows by split.
         left_out: number of examples that gave no row, by reason.
         sessions: keys of the sessions behind the rows.
         lengths: mean characters of the completions, or of chosen and rejected answers.
+        skill: whether prompts keep the skill's text, or the system instructions of a session.
+        notes: further warnings.
     """
 
     kind: Kind
@@ -59,15 +58,17 @@ class Chats:
     sessions: tuple[str, ...] = ()
     lengths: Mapping[str, float] = field(default_factory=dict)
     skill: Keep | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is dangerous about the rows, a sentence each."""
         chosen, rejected = self.lengths.get("chosen", 0.0), self.lengths.get("rejected", 0.0)
         if not chosen or not rejected or 1 / LENGTH_BIAS < chosen / rejected < LENGTH_BIAS:
-            return ()
+            return self.notes
         longer = "longer" if chosen > rejected else "shorter"
         return (
+            *self.notes,
             f"length bias: chosen answers have {chosen:.0f} characters on average, rejected ones {rejected:.0f}; DPO "
             f"may learn to answer {longer} instead of right",
         )
@@ -117,6 +118,7 @@ class RunChats:
         self.skill: Keep = skill
         self._splits = frozenset(splits)
         self._threshold = round(threshold * MICRO)
+        self._one_turn = view.plan.task.rollout.one_turn
         _check(view, skill)
         self._hide = Redactor(declared_secrets(view.plan, os.environ if environ is None else environ))
         best = [view.best, *(each for each in reversed(view.versions) if each != view.best)]
@@ -124,30 +126,32 @@ class RunChats:
         self._order = {name: number for number, name in enumerate([*best, *others, NO_SKILL])}
 
     def sft(self) -> Chats:
-        """Return one chat example for each example with a right rollout: the best one.
+        """Return the chat examples of each example with a right rollout: the turns of the best one.
 
-        Of several with the highest score, the one of the compiled skill, then the shortest reply.
+        Of several with the highest score, the one of the compiled skill, then the shortest reply. A turn whose call
+        failed is in the prompts of later ones, and no row.
         """
         rows, left, splits, kept = list[Row](), Counter[str](), Counter[str](), list[Example]()
-        prompts = _Prompts(self.view)
-        for split, example, tries in self._tried(left):
-            right = [each for each in tries if each.score >= self._threshold and each.reply.strip()]
-            if not right:
-                left["no right answer" if tries else "no measured rollout"] += 1
-                continue
-            best = min(right, key=lambda each: (-each.score, each.order, len(each.reply), each.reply))
-            prompt = prompts.of(None if self.skill == "drop" else best.skill, example)
-            rows.append(self._row({"prompt": prompt, "completion": _assistant(best.reply)}))
-            kept.append(example)
-            splits[split] += 1
-        lengths = {"completion": fmean(_length(row, "completion") for row in rows)} if rows else {}
+        with Turns(self.view) as turns:
+            for split, example, top, _ in self._right(left):
+                played = turns.of(self._prompted(top), example, top.outcome.trajectory)
+                good = [each for each in played if not each.failed]
+                if not good:
+                    left["turns cannot be told apart"] += 1
+                    continue
+                left.update({"turns whose call failed": len(played) - len(good)} if len(good) < len(played) else ())
+                rows += [self._row({"prompt": each.prompt, "completion": [each.reply]}, each) for each in good]
+                kept.append(example)
+                splits[split] += len(good)
+        lengths = {"completion": fmean(spoken_length(row, "completion") for row in rows)} if rows else {}
         return Chats("sft", tuple(rows), tuple(kept), splits, left, lengths=lengths, skill=self.skill)
 
     def dpo(self, margin: float = 0.5) -> Chats:
         """Return one pair for each example with a right rollout and one that is worse by at least `margin`.
 
         The rejected answer is a readable one where there is one, so that the pair is about what is right and not about
-        the form; then the worst, then the one whose length is nearest to the chosen answer's.
+        the form; then the worst, then the one whose length is nearest to the chosen answer's. Of an agent, the two
+        replies are those where the rollouts part.
 
         Raises:
             SkillcError: the margin is not above 0.
@@ -156,32 +160,51 @@ class RunChats:
             raise SkillcError(f"a margin of `{margin:g}` accepts pairs of equal scores", hint="use one above 0")
         rows, left, splits, kept = list[Row](), Counter[str](), Counter[str](), list[Example]()
         least = round(margin * MICRO)
-        prompts = _Prompts(self.view)
-        for split, example, tries in self._tried(left):
-            right = [each for each in tries if each.score >= self._threshold and each.reply.strip()]
-            if not right:
-                left["no right answer" if tries else "no measured rollout"] += 1
-                continue
-            top = min(right, key=lambda each: (-each.score, each.order, len(each.reply), each.reply))
-            wrong = [
-                each
-                for each in tries
-                if each.score <= min(top.score - least, self._threshold - 1)
-                and each.reply.strip() not in ("", top.reply.strip())
-            ]
-            if not wrong:
-                left["no wrong answer by the margin"] += 1
-                continue
-            worst = min(wrong, key=lambda each: _unlike(each, top))
-            prompt = prompts.of(None if self.skill == "drop" else top.skill, example)
-            row = {"prompt": prompt, "chosen": _assistant(top.reply), "rejected": _assistant(worst.reply)}
-            rows.append(self._row(row))
-            kept.append(example)
-            splits[split] += 1
+        with Turns(self.view) as turns:
+            for split, example, top, tries in self._right(left):
+                wrong = [
+                    each
+                    for each in tries
+                    if each.score <= min(top.score - least, self._threshold - 1)
+                    and (not self._one_turn or each.reply.strip() not in ("", top.reply.strip()))
+                ]
+                if not wrong:
+                    left["no wrong answer by the margin"] += 1
+                    continue
+                skill = self._prompted(top)
+                right = turns.of(skill, example, top.outcome.trajectory)
+                others = (
+                    turns.of(skill, example, each.outcome.trajectory)
+                    for each in sorted(wrong, key=lambda each: _unlike(each, top))
+                )
+                pair = next((found for other in others if (found := parting(right, other)) is not None), None)
+                if pair is None:
+                    left["no reply where a right and a wrong rollout part"] += 1
+                    continue
+                sides = {"prompt": pair[0].prompt, "chosen": [pair[0].reply], "rejected": [pair[1].reply]}
+                rows.append(self._row(sides, pair[0]))
+                kept.append(example)
+                splits[split] += 1
         return Chats("dpo", tuple(rows), tuple(kept), splits, left, lengths=pair_lengths(rows), skill=self.skill)
 
-    def _row(self, row: Mapping[str, Messages]) -> Row:
-        plain: dict[str, Any] = dict(row)
+    def _right(self, left: Counter[str]) -> Iterator[tuple[str, Example, _Try, list[_Try]]]:
+        """Yield the examples with a right rollout, the best one and all; count the others."""
+        for split, example, tries in self._tried(left):
+            right = [
+                each for each in tries if each.score >= self._threshold and (not self._one_turn or each.reply.strip())
+            ]
+            if right:
+                top = min(right, key=lambda each: (-each.score, each.order, len(each.reply), each.reply))
+                yield split, example, top, tries
+            else:
+                left["no right answer" if tries else "no measured rollout"] += 1
+
+    def _prompted(self, top: _Try) -> str | None:
+        """Return the skill in the prompts."""
+        return None if self.skill == "drop" else top.skill
+
+    def _row(self, row: Mapping[str, Messages], turn: Turn) -> Row:
+        plain: dict[str, Any] = {**row, **({"tools": list(turn.tools)} if turn.tools else {})}
         hidden: Row = self._hide.value(plain)
         return hidden
 
@@ -201,9 +224,19 @@ class RunChats:
             yield placed.split, placed.example, tries[name]
 
 
+def parting(right: Sequence[Turn], wrong: Sequence[Turn]) -> tuple[Turn, Turn] | None:
+    """Return the first turns of two rollouts whose replies differ; None if their prompts do by then."""
+    for one, other in zip(right, wrong, strict=False):
+        if one.prompt != other.prompt:
+            return None
+        if one.reply != other.reply:
+            return None if one.failed else (one, other)
+    return None
+
+
 def pair_lengths(rows: Sequence[Row]) -> dict[str, float]:
     """Return the mean characters of chosen and of rejected answers; nothing without pairs."""
-    return {side: fmean(_length(row, side) for row in rows) for side in ("chosen", "rejected")} if rows else {}
+    return {side: fmean(spoken_length(row, side) for row in rows) for side in ("chosen", "rejected")} if rows else {}
 
 
 def _unlike(each: _Try, top: _Try) -> tuple[bool, int, int, int, str]:
@@ -222,12 +255,6 @@ def _check(view: RunView, skill: Keep) -> None:
             "the data changed since this compile, so the splits of its examples are unknown",
             hint="compile again, or bring back the data that the lock names",
         )
-    kind = plan.task.rollout.kind
-    if kind not in _ONE_TURN:
-        raise SkillcError(
-            f"prompts of `{kind}` rollouts cannot be made again",
-            hint="rollouts of one turn can be exported; of agents, use `--from-sessions`",
-        )
     if plan.skill.load == "on_demand" and skill == "keep":
         raise SkillcError(
             "the target opens this skill by itself (`load = on_demand`), so no prompt contains it",
@@ -240,57 +267,8 @@ def _check(view: RunView, skill: Keep) -> None:
 _TEXT_ONLY = "chat examples contain text only"
 
 
-class _Prompts:
-    """The messages that the target gets, made by the module and the adapter of rollouts, without a call."""
-
-    def __init__(self, view: RunView) -> None:
-        self._view = view
-        self._modules = dict[str | None, Any]()
-
-    def of(self, skill: str | None, example: Example) -> Messages:
-        """Return the messages for an example, with a skill by its digest, or without one."""
-        text = None if skill in (None, NO_SKILL) else Skill.of(self._view.skills[skill]).text
-        if text not in self._modules:
-            self._modules[text] = _module(self._view.plan, text, self._view.program.parent)
-        return prompt_messages(self._modules[text], example)
-
-
-def _module(plan: Plan, text: str | None, root: Path) -> Any:
-    from skillc.program.module import SkillModule
-    from skillc.program.names import as_read, instructions
-
-    task = plan.task
-    return SkillModule(as_read(task), plan.skill.name, instructions(task, text), root=root)
-
-
-def prompt_messages(module: Any, example: Example) -> Messages:
-    """Return the messages that a module sends for an example. Nothing is sent: the model of this call records them."""
-    import dspy
-
-    class Recorded(Exception):  # noqa: N818 -- ends the call, no error
-        pass
-
-    class Recorder(dspy.ChatAdapter):  # type: ignore[misc]  # dspy has no types
-        messages: Messages
-
-        def format(self, *args: Any, **kwargs: Any) -> Any:
-            self.messages = super().format(*args, **kwargs)
-            raise Recorded
-
-    recorder = Recorder(use_json_adapter_fallback=False)
-    try:
-        # No call is made: the adapter raises as soon as it has the messages.
-        with dspy.context(lm=dspy.LM("none/none"), adapter=recorder, warn_on_type_mismatch=False):
-            module(**example.inputs)
-    except Recorded:
-        pass
-    return [{"role": str(each["role"]), "content": str(each["content"])} for each in recorder.messages]
-
-
-def _assistant(text: str) -> Messages:
-    return [{"role": "assistant", "content": text}]
-
-
-def _length(row: Row, side: str) -> int:
+def spoken_length(row: Row, side: str) -> int:
+    """Return the characters of the assistant's messages and calls on a side of a row."""
     messages: Any = row[side]
-    return sum(len(each["content"]) for each in messages if each["role"] == "assistant")
+    spoken = [each for each in messages if each["role"] == "assistant"]
+    return sum(len(each["content"]) + sum(len(json.dumps(c)) for c in each.get("tool_calls", ())) for each in spoken)

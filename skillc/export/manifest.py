@@ -28,7 +28,14 @@ def manifest_path(file: Path) -> Path:
     return file.with_name(f"{file.name}.manifest.json")
 
 
-def write_chats(chats: Chats, file: Path, view: RunView | None = None, *, models: Sequence[str] = ()) -> dict[str, Any]:
+def write_chats(
+    chats: Chats,
+    file: Path,
+    view: RunView | None = None,
+    *,
+    models: Sequence[str] = (),
+    source: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Write rows as JSON lines and their manifest beside them, and return the manifest.
 
     The manifest is written first, and names the digest of the file: after a kill the two either agree or are refused.
@@ -38,7 +45,10 @@ def write_chats(chats: Chats, file: Path, view: RunView | None = None, *, models
     """
     if not chats.rows:
         reasons = "; ".join(f"{number} {reason}" for reason, number in chats.left_out.items())
-        raise SkillcError(f"no {_NAMES[chats.kind]} to write: {reasons or 'there are no examples'}", hint=_EMPTY)
+        raise SkillcError(
+            f"no {_NAMES[chats.kind]} to write: {reasons or 'there are no examples'}",
+            hint=_EMPTY if view is not None else _NO_SESSION,
+        )
     text = "".join(_lines(chats.rows))
     manifest = {
         "format_version": FORMAT,
@@ -46,7 +56,7 @@ def write_chats(chats: Chats, file: Path, view: RunView | None = None, *, models
         "file": file.name,
         "sha256": hashlib.sha256(text.encode()).hexdigest(),
         "rows": len(chats.rows),
-        "source": _source(view),
+        "source": source if source is not None else _source(view),
         "skill": chats.skill,
         "splits": dict(chats.splits),
         "left_out": dict(chats.left_out),
@@ -69,6 +79,7 @@ def write_chats(chats: Chats, file: Path, view: RunView | None = None, *, models
 
 
 _NAMES = {"sft": "chat example", "dpo": "preference pair"}
+_NO_SESSION = "label more sessions with `skillc sessions label`, or lower `--certainty`"
 _EMPTY = "`skillc report` shows what the rollouts got; lower `--threshold` or `--margin`, or compile with more examples"
 
 

@@ -221,7 +221,7 @@ def answer_of(session: Session) -> str:
     for event in session.events:
         step = event.step
         if isinstance(step, Message) and step.role == "user" and not event.automatic:
-            if acted and answer and not _OBJECTION.search(step.text):
+            if acted and answer and not objects(step.text):
                 break
         elif isinstance(step, Message) and step.role == "assistant" and (acted or _acts(event)):
             acted = True
@@ -229,6 +229,11 @@ def answer_of(session: Session) -> str:
         else:
             acted = acted or _acts(event)
     return answer
+
+
+def objects(text: str) -> bool:
+    """Return whether a user's words object to what the agent did."""
+    return _OBJECTION.search(text) is not None
 
 
 def _acts(event: Event) -> bool:

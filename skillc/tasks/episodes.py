@@ -265,11 +265,9 @@ class TextEpisode(Episode):
         return await self._fitting(ask)
 
 
-def native_adapter() -> dspy.ChatAdapter:
+def native_adapter(form: type[dspy.ChatAdapter] = dspy.ChatAdapter) -> dspy.ChatAdapter:
     """Return the adapter that sends tools to the provider; thoughts stay in the text, as with any model."""
-    return dspy.ChatAdapter(
-        use_native_function_calling=True, use_json_adapter_fallback=False, native_response_types=[Citations]
-    )
+    return form(use_native_function_calling=True, use_json_adapter_fallback=False, native_response_types=[Citations])
 
 
 class NativeTool(dspy.Tool):  # type: ignore[misc]  # dspy has no types

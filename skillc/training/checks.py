@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from skillc.data.split import marked
+from skillc.data.split import marked, quoted
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.export.manifest import read_manifest
@@ -32,8 +32,6 @@ FACTOR = 10.0
 _SIDES: Mapping[Kind, tuple[str, ...]] = {"sft": ("completion",), "dpo": ("chosen", "rejected")}
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
-# Rows in whose texts an input of a test example is looked for are compared as a whole; a short input is no evidence.
-_LEAK_CHARACTERS = 24
 # LoRA's gradients, two moments of Adam and checkpoints are small beside the weights; activations come on top.
 _MEMORY_FACTOR = 1.5
 _DISK = 2 * 1024**3
@@ -57,17 +55,20 @@ class TrainingFile:
     warnings: tuple[str, ...] = ()
 
 
-def read_training_file(path: Path, kind: Kind, test: Sequence[Example]) -> TrainingFile:
+def read_training_file(
+    path: Path, kind: Kind, test: Sequence[Example], withdrawn: frozenset[str] = frozenset()
+) -> TrainingFile:
     """Read and check the rows of a training file.
 
     Args:
         path: JSON lines in TRL's conversational layout.
         kind: the layout.
         test: examples of the program's test split, none of which may be trained on.
+        withdrawn: keys of sessions, none of which may be either.
 
     Raises:
         SkillcError: it cannot be read, a row has another layout or an empty answer, there are too few rows, or a test
-            example is among them.
+            example or a withdrawn session is among them.
     """
     rows, sha256 = _rows(path, kind)
     warnings: list[str] = []
@@ -81,6 +82,12 @@ def read_training_file(path: Path, kind: Kind, test: Sequence[Example]) -> Train
     warnings += _duplicates(rows, kind, path.name)
     manifest = read_manifest(path)
     _refuse_leaks(rows, manifest, path, test)
+    gone = sorted(withdrawn.intersection((manifest or {}).get("sessions", ())))
+    if gone:
+        raise SkillcError(
+            f"`{path}` has {counted(len(gone), 'session')} that a person withdrew: `{gone[0]}`",
+            hint=f"export it again: `skillc export {kind} --from-sessions`",
+        )
     if manifest is None:
         warnings.append(f"`{path.name}` has no manifest; test examples in it are found only by their text")
     elif manifest.get("kind") != kind:
@@ -169,14 +176,10 @@ def _refuse_leaks(
     users = "\n\0".join(
         str(each.get("content") or "")
         for row in rows
-        for each in (*row.get("prompt", ()), *row.get("messages", ()))
+        for each in (*row.get("prompt", ()), *row.get("messages", ()), *row.get("completion", ()))
         if each["role"] == "user"
     )
-    for example in test:
-        texts = [value.strip() for value in example.inputs.values() if isinstance(value, str)]
-        texts = [text for text in texts if len(text) >= _LEAK_CHARACTERS]
-        if texts and all(text in users for text in texts):
-            leaked.add(example.id)
+    leaked.update(quoted(test, users))
     if leaked:
         some = ", ".join(f"`{each}`" for each in sorted(leaked)[:3])
         raise SkillcError(

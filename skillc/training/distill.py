@@ -15,6 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from skillc.data.dataset import load_data
+from skillc.data.withdrawn import withdrawn_near
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -103,7 +104,8 @@ class Distillation:
         planned = plan_file(program, complete=False)
         test = load_data(planned.plan, program.parent).test
         named: tuple[tuple[Kind, Path | None], ...] = (("sft", sft), ("dpo", dpo))
-        self.files = tuple(read_training_file(path, kind, test) for kind, path in named if path is not None)
+        gone = withdrawn_near(program.parent)
+        self.files = tuple(read_training_file(path, kind, test, gone) for kind, path in named if path is not None)
         self.warnings = [each for each in rates if each] + [each for file in self.files for each in file.warnings]
         self._python = find_trainer(program.parent)
         check_room(weights, out.absolute(), gpu=any(Path(each).exists() for each in ("/dev/nvidia0", "/dev/kfd")))

@@ -106,16 +106,17 @@ def target_modules(model: Any, wanted: list[str]) -> list[str]:
 def lengths_of(tokenizer: Any, stage: dict[str, Any]) -> list[tuple[int, int]]:
     """Return tokens of prompt and of prompt with completion, for each completion of a stage."""
     found = []
-    for number, row in enumerate(rows_of(stage), 1):
+    rows = rows_of(stage)
+    template = _check_template(tokenizer, rows, stage)
+    for number, row in enumerate(rows, 1):
         tools = row.get("tools")
         if "messages" in row:
-            _check_assistant_tokens(tokenizer, row, stage["file"])
-            whole = _tokens(tokenizer, row["messages"], tools)
+            whole = _tokens(tokenizer, row["messages"], tools, chat_template=template)
             found.append((0, len(whole)))
             continue
-        prompt = _tokens(tokenizer, row["prompt"], tools, add_generation_prompt=True)
+        prompt = _tokens(tokenizer, row["prompt"], tools, chat_template=template, add_generation_prompt=True)
         for side in ("completion",) if "completion" in row else ("chosen", "rejected"):
-            whole = _tokens(tokenizer, [*row["prompt"], *row[side]], tools)
+            whole = _tokens(tokenizer, [*row["prompt"], *row[side]], tools, chat_template=template)
             if whole[: len(prompt)] != prompt:
                 fail(
                     f"row {number} of `{stage['file']}`: with the chat template of the base model the prompt is not "
@@ -132,19 +133,44 @@ def _tokens(tokenizer: Any, messages: list[Any], tools: Any, **more: Any) -> lis
     )
 
 
-def _check_assistant_tokens(tokenizer: Any, row: dict[str, Any], file: str) -> None:
-    if "{% generation" not in tokenizer.chat_template and "{%- generation" not in tokenizer.chat_template:
+def needs_mask(rows: list[dict[str, Any]]) -> bool:
+    """Return whether rows have messages of others between those of the assistant, which no loss may count."""
+    sides = [side for row in rows for side in (row.get("messages"), row.get("completion")) if side]
+    return any(each["role"] != "assistant" for side in sides for each in side)
+
+
+def _check_template(tokenizer: Any, rows: list[dict[str, Any]], stage: dict[str, Any]) -> str | None:
+    """Return the chat template that TRL trains the rows with; None for the tokenizer's own."""
+    from trl.chat_template_utils import get_training_chat_template, supports_tool_calling
+
+    if any(row.get("tools") for row in rows) and not supports_tool_calling(tokenizer):
         fail(
-            f"`{file}` has whole conversations, and the chat template of the base model does not mark the assistant's "
-            "tokens, so the loss would count the user's words",
-            "add `{% generation %}` to the template, or export `prompt` and `completion`",
+            f"`{stage['file']}` has calls of tools, which the chat template of the base model would leave out",
+            "use a base model whose chat template has tools",
         )
+    replies = [each for row in rows for side in ("chosen", "rejected") for each in row.get(side, ())]
+    if any(each["role"] != "assistant" for each in replies):
+        fail(
+            f"`{stage['file']}` has replies with messages of others, whose tokens DPO's loss would count",
+            "`chosen` and `rejected` are one message of the assistant each, as `skillc export dpo` writes them",
+        )
+    if not needs_mask(rows):
+        return None
+    try:
+        found = get_training_chat_template(tokenizer)
+    except ValueError:
+        fail(
+            f"`{stage['file']}` has whole conversations, and the chat template of the base model does not mark the "
+            "assistant's tokens, so the loss would count the user's words and results of tools",
+            "add `{% generation %}` to the template, or export a row for each message: `skillc export sft --by-turn`",
+        )
+    return str(found) if found is not None else None
 
 
 def check(job: dict[str, Any]) -> None:
     """Report lengths by stage, LoRA modules, and the seconds a token of a training step on the longest rows."""
     tokenizer = load_tokenizer(job)
-    longest = 0
+    longest = reply = 0
     for stage in job["stages"]:
         pairs = lengths_of(tokenizer, stage)
         limit = job["max_length"]
@@ -157,6 +183,7 @@ def check(job: dict[str, Any]) -> None:
             too_long=sum(whole > limit for _, whole in pairs),
         )
         longest = max(longest, *(whole for _, whole in pairs))
+        reply = max(reply, *(whole - prompt for prompt, whole in pairs))
     positions = _positions(job)
     if positions is not None and job["max_length"] > positions:
         fail(
@@ -165,7 +192,9 @@ def check(job: dict[str, Any]) -> None:
         )
     model = load_model(job)
     modules = target_modules(model, job["target_modules"])
-    seconds, forward, memory = _timed_step(job, model, modules, min(longest, job["max_length"]), tokenizer)
+    seconds, forward, memory = _timed_step(
+        job, model, modules, min(longest, job["max_length"]), min(reply, job["max_length"]), len(tokenizer)
+    )
     tell(
         "model",
         architecture=type(model).__name__,
@@ -185,26 +214,32 @@ def _positions(job: dict[str, Any]) -> int | None:
 
 
 def _timed_step(
-    job: dict[str, Any], model: Any, modules: list[str], length: int, tokenizer: Any
+    job: dict[str, Any], model: Any, modules: list[str], length: int, reply: int, words: int
 ) -> tuple[float, float, int]:
-    """Return seconds per token of a training step and of a forward pass, and the peak memory in bytes."""
+    """Return seconds per token of a training step and of a forward pass, and the peak memory in bytes.
+
+    As in TRL's loss, the output layer is computed for the `reply` last tokens only, where the model can.
+    """
+    import inspect
+
     import torch
     from peft import get_peft_model
 
     adapted = get_peft_model(model, _lora(job, modules))
     adapted.train()
-    ids = torch.randint(0, len(tokenizer), (job["batch"], length), device=adapted.device)
+    ids = torch.randint(0, words, (job["batch"], length), device=adapted.device)
+    kept = {"logits_to_keep": reply} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
     spent = []
     try:
         for _ in range(2):
             began = time.monotonic()
-            adapted(input_ids=ids, labels=ids).loss.backward()
+            adapted(input_ids=ids, **kept).logits.float().logsumexp(-1).mean().backward()
             if _on_gpu():
                 torch.cuda.synchronize()
             spent.append(time.monotonic() - began)
         began = time.monotonic()
         with torch.no_grad():
-            adapted(input_ids=ids)
+            adapted(input_ids=ids, **kept)
         if _on_gpu():
             torch.cuda.synchronize()
         forward = time.monotonic() - began
@@ -287,9 +322,12 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
         "data_seed": job["seed"],
         **device,
     }
+    if not _on_gpu():
+        _score_labels_only()
     if stage["kind"] == "sft":
-        whole = "messages" in rows[0]
-        loss = {"assistant_only_loss": True} if whole else {"completion_only_loss": True}
+        loss = {"assistant_only_loss": needs_mask(rows)}
+        if "completion" in rows[0]:
+            loss["completion_only_loss"] = True
         kind, settings = SFTTrainer, SFTConfig(**common, **loss)
     else:
         kind, settings = DPOTrainer, DPOConfig(**common, beta=stage["beta"])
@@ -297,7 +335,8 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
     trainer = _resumable(kind)(
         model=model,
         args=settings,
-        train_dataset=Dataset.from_list(rows),
+        # Arguments of calls have other names in each row, which columns of one type would fill up with nulls.
+        train_dataset=Dataset.from_list(rows, on_mixed_types="use_json"),
         processing_class=tokenizer,
         callbacks=[_progress(stage["kind"], steps)],
         **more,
@@ -323,6 +362,18 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
     beside.write_text(json.dumps(figures), encoding="utf-8")
     beside.replace(done / "finished.json")
     tell("stage", **figures, resumed=False)
+
+
+def _score_labels_only() -> None:
+    """Let TRL's loss compute the output layer for the tokens of the completions only, as it does on a GPU.
+
+    Elsewhere it takes every token, since shapes that vary would compile anew on some accelerators. On a CPU that is two
+    thirds of a step of a small model. The losses are the same.
+    """
+    from trl.trainer import utils
+
+    if hasattr(utils, "_use_triton"):
+        utils._use_triton = lambda device: True
 
 
 def _resumable(kind: Any) -> Any:
