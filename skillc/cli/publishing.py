@@ -1,4 +1,4 @@
-"""The verbs on installed skills: `installed`, `update`, `adopt`, `reject` and `rollback`."""
+"""The verbs on installed skills: `installed`, `update`, `adopt`, `reject`, `rollback` and `uninstall`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
+    from skillc.publish.manifest import Scope
     from skillc.publish.staging import Edits
 
 _project = click.option(
@@ -210,6 +211,46 @@ def rollback(
         print_json(adoption_json(done))
     else:
         click.echo(adoption_text(done, "rolled back to"))
+    return 0
+
+
+@click.command(epilog="Example: skillc uninstall route-tickets")
+@click.argument("name", metavar="SKILL")
+@click.option("--to", "agents", multiple=True, metavar="AGENT", help="Only from this agent. Repeatable.")
+@click.option("--scope", type=click.Choice(("project", "user")), help="Only from the project's, or your own, folders.")
+@click.option("--force", is_flag=True, help="Remove what was changed by hand too; a copy is kept.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
+@click.option("--why", default="", metavar="TEXT", help="The reason, for the log.")
+@_person
+@_project
+@json_option
+def uninstall(
+    name: str,
+    agents: tuple[str, ...],
+    scope: Scope | None,
+    force: bool,
+    dry_run: bool,
+    why: str,
+    person: str | None,
+    project: Path,
+    as_json: bool,
+) -> int:
+    """Remove SKILL from the folders of the agents that `skills.toml` names, from all of them or from none.
+
+    With its last destination SKILL leaves the manifest. Its versions and its log stay in `skills.adopted`. A folder
+    that was changed by hand, or in which somebody put other files, is not removed, and the difference is shown.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.publish.report import uninstalled_json, uninstalled_text
+    from skillc.publish.uninstalling import uninstall as remove
+
+    by = person or login()
+    done = remove(project, name, agents, scope, by=by, why=why, force=force, dry_run=dry_run)
+    if as_json:
+        print_json(uninstalled_json(done, dry_run=dry_run))
+    else:
+        click.echo(uninstalled_text(done, dry_run=dry_run))
     return 0
 
 

@@ -16,7 +16,7 @@ from skillc.plan.lock import read_lock
 from skillc.provenance.quarantine import check_adoptable
 from skillc.publish.changes import text_diff
 from skillc.publish.destinations import destinations, edited, folders, keep_copies, known_versions
-from skillc.publish.kept import adopted, append_log, digest_of, now, project_lock
+from skillc.publish.kept import HOME, adopted, append_log, digest_of, now, project_lock
 from skillc.publish.manifest import MANIFEST, Entry, Scope, read_manifest, source_of, write_entry
 from skillc.publish.staging import EditedThereError, stage
 from skillc.publish.transaction import recover
@@ -100,16 +100,20 @@ def install_all(
         EditedThereError: a destination was changed by hand, and not `force`.
         SkillcError: the manifest has no skill, a version is missing, or a destination cannot be written.
     """
+    if dry_run:
+        return _bring(root, _entries(root), environment, force=force, dry_run=True)
+    if not (root / HOME).is_dir():
+        _entries(root)
+    with project_lock(root):
+        recover(root, environment)
+        entries = _entries(root)
+        _bring(root, entries, environment, force=force, dry_run=True)
+        return _bring(root, entries, environment, force=force, dry_run=False)
+
+
+def _entries(root: Path) -> list[Entry]:
     manifest = read_manifest(root)
-    if not manifest.entries:
-        manifest.entry("")
-    if not dry_run:
-        with project_lock(root):
-            recover(root, environment)
-            manifest = read_manifest(root)
-            _bring(root, list(manifest.entries.values()), environment, force=force, dry_run=True)
-            return _bring(root, list(manifest.entries.values()), environment, force=force, dry_run=False)
-    return _bring(root, list(manifest.entries.values()), environment, force=force, dry_run=True)
+    return list(manifest.entries.values()) or [manifest.entry("")]
 
 
 def _bring(

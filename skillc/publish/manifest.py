@@ -213,6 +213,28 @@ def write_entry(root: Path, entry: Entry) -> None:
         raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
 
 
+def remove_entry(root: Path, name: str) -> None:
+    """Remove one entry, and leave comments, order and other entries as they are; without it, nothing is changed.
+
+    Raises:
+        SkillcError: the manifest cannot be read or written.
+    """
+    import tomlkit
+
+    read_manifest(root)
+    path = root / MANIFEST
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8-sig")) if path.exists() else tomlkit.document()
+        skills: Any = document.get("skills", {})
+        if name in skills:
+            del skills[name]
+            if not skills:
+                del document["skills"]
+            write_atomically(path, tomlkit.dumps(document))
+    except OSError as problem:
+        raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
+
+
 # ---- one entry ------------------------------------------------------------------------------------
 
 

@@ -29,11 +29,13 @@ from skillc.publish.kept import (
     append_log,
     cannot_write,
     digest_of,
+    journal_path,
     now,
     read_log,
     waiting,
 )
 from skillc.publish.manifest import Entry, read_manifest, write_entry
+from skillc.publish.removing import REMOVES, finish_removal
 from skillc.publish.waiting import lock_text_at, pinned_version, unstage
 
 
@@ -92,7 +94,7 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
     record |= {"upstream": ready.upstream} if ready.upstream else {}
     record |= {"replaced": [each.digest for each in ready.replaces]} if ready.replaces else {}
     known = known_versions(project, name) | ready.may_replace | {before}
-    journal = _journal(project, name)
+    journal = journal_path(project, name)
 
     def commit() -> None:
         value = {"record": record, "source": entry.source, "may_replace": sorted(filter(None, known))}
@@ -157,7 +159,7 @@ def _restore(project: Path, entry: Entry, places: Sequence[tuple[str, Path]], kn
 
 
 def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Finish adoptions that were killed after their journal was written.
+    """Finish adoptions and removals that were killed after their journal was written.
 
     Raises:
         SkillcError: manifest or log cannot be written.
@@ -166,6 +168,9 @@ def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
         name = journal.name.removesuffix(".journal")
         try:
             value = json.loads(journal.read_text(encoding="utf-8"))
+            if REMOVES in value:
+                finish_removal(project, name, value, environment)
+                continue
             record, known = value["record"], set(value["may_replace"])
         except (OSError, ValueError, KeyError) as problem:
             raise SkillcError(f"`{journal}` is damaged", hint="remove it and run `skillc installed`") from problem
@@ -182,8 +187,4 @@ def _finish(project: Path, name: str, record: Mapping[str, object]) -> None:
     if not any(dict(record) == each for each in read_log(project, name)[-1:]):
         append_log(project, name, record)
     unstage(project, name)
-    _journal(project, name).unlink(missing_ok=True)
-
-
-def _journal(project: Path, name: str) -> Path:
-    return project / HOME / f"{name}.journal"
+    journal_path(project, name).unlink(missing_ok=True)
