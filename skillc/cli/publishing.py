@@ -68,11 +68,14 @@ def update(
 ) -> int:
     """Stage newly compiled versions of the SKILLs of `skills.toml` (default: all), and show what they change.
 
+    A skill from a git repository is fetched anew, at its branch or tag, and always waits for a person.
+
     Agents still read the adopted version: `skillc adopt` installs a staged one, `skillc reject` drops it. What may run
     is listed first, then rules, then the text, the verdict of the compile, and why the policy holds it for a person.
 
     Exit status: 0 nothing waits for a person, 1 something does, 2 an error.
     """
+    from skillc.publish.git_source import compiled_from
     from skillc.publish.manifest import read_manifest
     from skillc.publish.report import update_json, update_of, update_text
     from skillc.publish.staging import adopt_by_policy, stage
@@ -81,7 +84,8 @@ def update(
     entries = [manifest.entry(name) for name in names] or list(manifest.entries.values()) or [manifest.entry("")]
     by, updates = person or login(), []
     for entry in entries:
-        found = stage(project, entry.name, entry.compiled(project), by=by, again=again)
+        paths, commit = compiled_from(project, entry)
+        found = stage(project, entry.name, paths, by=by, again=again, commit=commit)
         done = adopt_by_policy(project, entry.name, by=by) if adopts and found is not None else None
         updates.append(update_of(project, entry, found, done))
     if as_json:

@@ -50,6 +50,8 @@ class Prepared:
         upstream: digest of the compiled version, if `files` has kept edits besides.
         changes: from the adopted version.
         replaces: destinations whose edits are copied first, because the version does not contain them.
+        may_replace: digests of destinations that may be overwritten.
+        commit: of the repository that the version is from; None if it stays the same.
     """
 
     entry: Entry
@@ -60,6 +62,7 @@ class Prepared:
     changes: Changes
     replaces: tuple[Destination, ...] = ()
     may_replace: frozenset[str] = frozenset()
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,11 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
         # The next update is merged with the edits that this one keeps, from this base.
         adopted(project).keep(name, compiled.files(), lock_text_at(compiled.paths.lock))
     copies = keep_copies(project, name, ready.replaces)
-    after = replace(entry, version=ready.digest, upstream=ready.upstream)
+    after = _at_commit(replace(entry, version=ready.digest, upstream=ready.upstream), ready.commit)
     record: dict[str, object] = {"when": now(), **event, "version": ready.digest, "before": before}
     record |= {"upstream": ready.upstream} if ready.upstream else {}
     record |= {"replaced": [each.digest for each in ready.replaces]} if ready.replaces else {}
+    record |= {"commit": after.git.commit} if after.git is not None else {}
     known = known_versions(project, name) | ready.may_replace | {before}
     journal = journal_path(project, name)
 
@@ -114,6 +118,10 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
         raise
     _finish(project, name, record)
     return Adoption(name, version, before, targets, tuple(copies))
+
+
+def _at_commit(entry: Entry, commit: str | None) -> Entry:
+    return entry if entry.git is None or commit is None else replace(entry, git=replace(entry.git, commit=commit))
 
 
 def check_not_quarantined(project: Path, name: str, digests: Iterable[str | None]) -> None:
@@ -177,6 +185,7 @@ def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
         manifest = read_manifest(project)
         entry = manifest.entries.get(name) or Entry(name, value["source"])
         entry = replace(entry, version=record["version"], upstream=record.get("upstream"))
+        entry = _at_commit(entry, record.get("commit"))
         write_entry(project, entry)
         places = [(agent, place) for _, agent, place in folders(project, entry, environment)]
         _restore(project, entry, places, known)
