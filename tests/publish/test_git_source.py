@@ -102,7 +102,7 @@ def test_a_skill_is_pinned_staged_adopted_and_rolled_back_with_its_commit(projec
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_clone_gets_the_pinned_version_also_if_it_was_not_committed(project, shared, kept):
-    bare, work, first = shared
+    bare, work, _ = shared
     install(project, f"file://{bare}")
     commit(work, *RULES, NEW)
     shutil.rmtree(project / ".agents")
@@ -167,36 +167,23 @@ def test_nothing_of_the_repository_is_run(project, shared, tmp_path):
     assert text(project) == skill_md(*RULES) and not mark.exists()
 
 
+def made(work, content, *words):
+    """Return the object that git makes of a content."""
+    done = subprocess.run(["git", "-C", work, *words], input=content, capture_output=True, check=True)
+    return done.stdout.decode().strip()
+
+
 def add_tree(work, name, mode, content):
     """Add an entry to the skill's tree that no ordinary `git add` would."""
-    blob = (
-        subprocess.run(
-            ["git", "-C", work, "hash-object", "-w", "--stdin"], input=content, capture_output=True, check=True
-        )
-        .stdout.decode()
-        .strip()
-    )
-    lines = (
-        git(work, "ls-tree", f"HEAD:{FOLDER}") + f"\n{mode} {'commit' if mode == '160000' else 'blob'} {blob}\t{name}\n"
-    )
-    tree = (
-        subprocess.run(
-            ["git", "-C", work, "mktree", "--missing"], input=lines.encode(), capture_output=True, check=True
-        )
-        .stdout.decode()
-        .strip()
-    )
+    blob = git(work, "rev-parse", "HEAD") if mode == "160000" else made(work, content, "hash-object", "-w", "--stdin")
+    kind = "commit" if mode == "160000" else "blob"
+    lines = git(work, "ls-tree", f"HEAD:{FOLDER}") + f"\n{mode} {kind} {blob}\t{name}\n"
+    tree = made(work, lines.encode(), "mktree", "--missing")
     lock = git(work, "ls-tree", "HEAD:skills", f"{NAME}.lock")
-    for each in (f"{lock}\n040000 tree {tree}\t{NAME}\n", "040000 tree {}\tskills\n"):
-        tree = (
-            subprocess.run(
-                ["git", "-C", work, "mktree"], input=each.format(tree).encode(), capture_output=True, check=True
-            )
-            .stdout.decode()
-            .strip()
-        )
-    made = git(work, "commit-tree", tree, "-m", "x")
-    git(work, "push", "--quiet", "--force", "origin", f"{made}:refs/heads/main")
+    tree = made(work, f"{lock}\n040000 tree {tree}\t{NAME}\n".encode(), "mktree")
+    tree = made(work, f"040000 tree {tree}\tskills\n".encode(), "mktree")
+    last = git(work, "commit-tree", tree, "-m", "x")
+    git(work, "push", "--quiet", "--force", "origin", f"{last}:refs/heads/main")
 
 
 @pytest.mark.parametrize(
@@ -233,7 +220,7 @@ def test_large_files_lfs_pointers_and_bad_skills_are_refused(project, shared, mo
     (work / FOLDER / "data.bin").unlink()
     (work / FOLDER / "SKILL.md").write_text("no frontmatter")
     push(work)
-    with pytest.raises(SkillcError, match="is not a skill"):
+    with pytest.raises(SkillcError, match="agents cannot load"):
         install(project, bare)
     with pytest.raises(SkillcError, match="has no skill in `skills/other`"):
         install(project, bare, "skills/other")
