@@ -105,7 +105,8 @@ def run_night(job: NightJob, open_: Open, *, date: str, again: bool = False) -> 
     with job.ledger.locked():
         records = job.ledger.records()
         is_open = _is_open(job.ledger, records)
-        if records and not is_open and not again and records[-1]["date"] == date:
+        # A clock that was put back must not give a date a second night.
+        if not is_open and not again and any(each["date"] == date for each in records):
             return {**records[-1], "repeated": True}
         number, _ = job.ledger.open_night(date)
         night = _Night(job, open_, number, job.ledger.date_of(number), records)
@@ -155,6 +156,7 @@ class _Night:
             "offered": None,
             "rolled_back": None,
             "waiting": None,
+            "clock": max((each["date"] for each in self._records if each["date"] > self._date), default=None),
             "notes": [],
         }
         pending = _pending(self._records, before.digest)

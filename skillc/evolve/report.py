@@ -33,7 +33,9 @@ def night_report(record: Json, where: str = "") -> RenderableType:
     suspect = sessions["apart"].get("suspect", 0)
     lines = []
     if record.get("repeated"):
-        lines.append(f"the night of {record['date']} has run already; `--again` runs another one with its own budget")
+        lines.append(
+            "the night of this date has run already; `--again` runs another one with its own budget; the last:"
+        )
     usable = f"{sessions['usable']:,} usable, {apart:,} set apart"
     lines += [
         f"night     {record['night']} of {record['date']}, version {record['version'][:12]}",
@@ -54,6 +56,8 @@ def night_report(record: Json, where: str = "") -> RenderableType:
         lines.append(f"compiled  from the current skill, {counted(compiled['failing'], 'new row')} failing: {what}")
     if record["challenge"]:
         lines.append(f"challenge {challenge_line(record['challenge'])}")
+    if record.get("clock"):
+        lines.append(f"note      the clock went back: an earlier night is of {record['clock']}")
     lines += [f"note      {note}" for note in record["notes"]]
     lines += [
         f"error     {error_line(record['error'])}",
