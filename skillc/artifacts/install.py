@@ -280,19 +280,18 @@ def _target(
         return InstallTarget(agent, folder, "install")
     if not folder.is_dir():
         raise SkillcError(f"`{folder}` is a file", hint="remove it")
-    present, record, origin = read_folder(folder), _record(folder), _origin(paths, folder)
+    present, record, origin = read_folder(folder), read_record(folder), origin_of(paths, folder)
     digests = _digests(present)
     if present == files and record.get("from") == origin:
         return InstallTarget(agent, folder, "unchanged", digests)
     if force or present == files or may_replace(present):
         return InstallTarget(agent, folder, "replace" if force and present != files else "update", digests)
-    recorded = str(record.get("from"))
     if not record:
         problem = "was not installed by skillc and would be overwritten"
     elif digests not in (record.get("files"), record.get("writing")):
         problem = "was changed since it was installed and would be overwritten"
-    elif recorded != origin and not _is_gone(recorded, folder):
-        problem = f"was installed from another skill of that name, {_origin_name(recorded, folder)}"
+    elif (other := other_source(paths, folder)) is not None:
+        problem = f"was installed from another skill of that name, {other}"
     else:
         return InstallTarget(agent, folder, "update", digests)
     changes = "".join(
@@ -302,19 +301,20 @@ def _target(
     raise ChangedThereError(f"`{folder}` {problem}", changes)
 
 
-def _origin(paths: ArtifactPaths, folder: Path) -> str:
+def origin_of(paths: ArtifactPaths, folder: Path) -> str:
     """Return the path of a skill's source from its destination; see `skillc/artifacts/owner.py`."""
     return path_to(paths.folder, folder.parent)
 
 
-def _is_gone(origin: str, folder: Path) -> bool:
-    return not origin.startswith("sha256:") and not (folder.parent.resolve() / origin / SKILL_FILE).exists()
-
-
-def _origin_name(origin: str, folder: Path) -> str:
-    if origin.startswith("sha256:"):
+def other_source(paths: ArtifactPaths, folder: Path) -> str | None:
+    """Return the other skill that an installed folder is from, as messages name it; None without one that exists."""
+    recorded = read_record(folder).get("from")
+    if not isinstance(recorded, str) or recorded == origin_of(paths, folder):
+        return None
+    if recorded.startswith("sha256:"):
         return "in a folder that the record does not name"
-    return f"`{os.path.normpath(folder.parent.resolve() / origin)}`"
+    place = os.path.normpath(folder.parent.resolve() / recorded)
+    return f"`{place}`" if Path(place, SKILL_FILE).exists() else None
 
 
 # ---- writing --------------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def _write(
     staged: list[tuple[InstallTarget, Path]] = []
     try:
         for target in targets:
-            staged.append((target, _beside(target.folder, "new")))
+            staged.append((target, beside(target.folder, "new")))
             new = staged[-1][1]
             new.parent.mkdir(parents=True, exist_ok=True)
             new.mkdir()
@@ -339,7 +339,7 @@ def _write(
         checked = {target.folder: target for target in check()}
         commit()
         for target, new in staged:
-            _swap(checked[target.folder], new, _origin(paths, target.folder), _digests(files))
+            _swap(checked[target.folder], new, origin_of(paths, target.folder), _digests(files))
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
     finally:
@@ -349,9 +349,9 @@ def _write(
 
 def _swap(target: InstallTarget, new: Path, origin: str, digests: Mapping[str, str]) -> None:
     """Move a copy into place. The record lists the old and the new files while either may be there."""
-    folder, old = target.folder, _beside(target.folder, "old")
+    folder, old = target.folder, beside(target.folder, "old")
     record: dict[str, object] = {"format_version": 1, "from": origin, "files": digests}
-    before = _record(folder).get("files")
+    before = read_record(folder).get("files")
     _write_record(folder, {**record, "files": before, "writing": digests} if before else record)
     if folder.exists():
         folder.rename(old)
@@ -375,7 +375,7 @@ def _recover(folder: Path) -> None:
     """Recover from a kill: restore a skill whose place is empty, and remove unneeded copies."""
     if not folder.parent.is_dir() or folder.is_symlink():
         return
-    record, now = _record(folder), time.time()
+    record, now = read_record(folder), time.time()
     try:
         for old in sorted(folder.parent.glob(f".{folder.name}.*.old")):
             if not folder.exists():
@@ -390,7 +390,8 @@ def _recover(folder: Path) -> None:
         raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
 
 
-def _beside(folder: Path, what: str) -> Path:
+def beside(folder: Path, what: str) -> Path:
+    """Return a hidden path of this process beside a skill's folder."""
     return folder.with_name(f".{folder.name}.{os.getpid()}.{what}")
 
 
@@ -398,20 +399,22 @@ def _digests(files: Contents) -> dict[str, str]:
     return {name: hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest() for name, content in files.items()}
 
 
-def _record_of(folder: Path) -> Path:
+def record_path(folder: Path) -> Path:
+    """Return the record beside an installed skill."""
     return folder.with_name(f".{folder.name}.skillc.json")
 
 
-def _record(folder: Path) -> Mapping[str, object]:
+def read_record(folder: Path) -> Mapping[str, object]:
+    """Return the record beside an installed skill; empty without one."""
     try:
-        record = json.loads(_record_of(folder).read_text(encoding="utf-8"))
+        record = json.loads(record_path(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return record if isinstance(record, dict) else {}
 
 
 def _write_record(folder: Path, record: Mapping[str, object]) -> None:
-    write_atomically(_record_of(folder), json.dumps(record, indent=2, sort_keys=True) + "\n")
+    write_atomically(record_path(folder), json.dumps(record, indent=2, sort_keys=True) + "\n")
 
 
 def install_json(done: Installed, *, dry_run: bool) -> dict[str, object]:

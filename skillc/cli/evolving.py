@@ -47,6 +47,7 @@ def evolve(
     Exit status: 0 done, 1 the skill has fallen below its lock's score, 2 an error, 3 a model stayed out of reach (the
     next call resumes), 130 interrupted (likewise).
     """
+    import shlex
     from datetime import date
 
     from skillc.cli.running import night_opener, plan_measured
@@ -78,5 +79,7 @@ def evolve(
         return 0
     job = prepare_night(planned)
     record = run_night(job, night_opener(planned, options), date=date.today().isoformat(), again=again)
-    print_result(lambda: record, lambda: night_report(record), options)
+    folder = job.shelf.project
+    where = "" if folder.samefile(Path.cwd()) else f"--project {shlex.quote(str(folder))}"
+    print_result(lambda: record, lambda: night_report(record, where), options)
     return night_status(record)

@@ -1,4 +1,4 @@
-"""The verbs on installed skills: `installed`, `update`, `adopt`, `reject` and `rollback`."""
+"""The verbs on installed skills: `installed`, `update`, `adopt`, `reject`, `rollback` and `uninstall`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from skillc.cli.output import print_json
 from skillc.errors import SkillcError
 
 if TYPE_CHECKING:
+    from skillc.publish.manifest import Scope
     from skillc.publish.staging import Edits
 
 _project = click.option(
@@ -67,11 +68,14 @@ def update(
 ) -> int:
     """Stage newly compiled versions of the SKILLs of `skills.toml` (default: all), and show what they change.
 
+    A skill from a git repository is fetched anew, at its branch or tag, and always waits for a person.
+
     Agents still read the adopted version: `skillc adopt` installs a staged one, `skillc reject` drops it. What may run
     is listed first, then rules, then the text, the verdict of the compile, and why the policy holds it for a person.
 
     Exit status: 0 nothing waits for a person, 1 something does, 2 an error.
     """
+    from skillc.publish.git_source import compiled_from
     from skillc.publish.manifest import read_manifest
     from skillc.publish.report import update_json, update_of, update_text
     from skillc.publish.staging import adopt_by_policy, stage
@@ -80,7 +84,8 @@ def update(
     entries = [manifest.entry(name) for name in names] or list(manifest.entries.values()) or [manifest.entry("")]
     by, updates = person or login(), []
     for entry in entries:
-        found = stage(project, entry.name, entry.compiled(project), by=by, again=again)
+        paths, commit = compiled_from(project, entry)
+        found = stage(project, entry.name, paths, by=by, again=again, commit=commit)
         done = adopt_by_policy(project, entry.name, by=by) if adopts and found is not None else None
         updates.append(update_of(project, entry, found, done))
     if as_json:
@@ -210,6 +215,46 @@ def rollback(
         print_json(adoption_json(done))
     else:
         click.echo(adoption_text(done, "rolled back to"))
+    return 0
+
+
+@click.command(epilog="Example: skillc uninstall route-tickets")
+@click.argument("name", metavar="SKILL")
+@click.option("--to", "agents", multiple=True, metavar="AGENT", help="Only from this agent. Repeatable.")
+@click.option("--scope", type=click.Choice(("project", "user")), help="Only from the project's, or your own, folders.")
+@click.option("--force", is_flag=True, help="Remove what was changed by hand too; a copy is kept.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
+@click.option("--why", default="", metavar="TEXT", help="The reason, for the log.")
+@_person
+@_project
+@json_option
+def uninstall(
+    name: str,
+    agents: tuple[str, ...],
+    scope: Scope | None,
+    force: bool,
+    dry_run: bool,
+    why: str,
+    person: str | None,
+    project: Path,
+    as_json: bool,
+) -> int:
+    """Remove SKILL from the folders of the agents that `skills.toml` names, from all of them or from none.
+
+    With its last destination SKILL leaves the manifest. Its versions and its log stay in `skills.adopted`. A folder
+    that was changed by hand, or in which somebody put other files, is not removed, and the difference is shown.
+
+    Exit status: 0 done, 2 an error.
+    """
+    from skillc.publish.report import uninstalled_json, uninstalled_text
+    from skillc.publish.uninstalling import uninstall as remove
+
+    by = person or login()
+    done = remove(project, name, agents, scope, by=by, why=why, force=force, dry_run=dry_run)
+    if as_json:
+        print_json(uninstalled_json(done, dry_run=dry_run))
+    else:
+        click.echo(uninstalled_text(done, dry_run=dry_run))
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,12 +11,17 @@ from skillc.cli.arguments import ProgramPath, findings_options, json_option
 from skillc.cli.output import has_color, print_json
 from skillc.errors import SkillcError
 
+if TYPE_CHECKING:
+    from skillc.publish.manifest import Scope
+
 _AGENTS = ("claude-code", "codex", "opencode", "gemini", "hermes")
 
 
 @click.command(epilog="Example: skillc install tickets.skill --to claude-code --to codex --project .")
 @click.argument("skill", required=False, type=ProgramPath())
 @click.option("--to", "agents", multiple=True, type=click.Choice(_AGENTS), help="The agent. Repeatable.")
+@click.option("--git", "url", metavar="URL", help="From this git repository; SKILL is the skill's folder in it.")
+@click.option("--ref", metavar="NAME", help="With --git: a branch, a tag or a commit (default: the default branch).")
 @click.option("--project", type=click.Path(path_type=Path), help="Into this project (default: the current folder).")
 @click.option("--user", is_flag=True, help="Into your user folder of the agent, for all projects.")
 @click.option("--force", is_flag=True, help="Overwrite an installed skill that was changed.")
@@ -25,6 +31,8 @@ _AGENTS = ("claude-code", "codex", "opencode", "gemini", "hermes")
 def install(
     skill: Path | None,
     agents: tuple[str, ...],
+    url: str | None,
+    ref: str | None,
     project: Path | None,
     user: bool,
     force: bool,
@@ -39,6 +47,9 @@ def install(
     shown. SKILL is added to the manifest `skills.toml` with its version. From then on a new compile is staged:
     `skillc update` shows it, `skillc adopt` installs it.
 
+    With --git, SKILL is fetched from a repository and pinned to the commit; nothing of the repository is run, and a
+    repository with one skill needs no SKILL.
+
     Without SKILL, all skills of `skills.toml` are brought to their versions there, as in a fresh clone.
 
     Exit status: 0 done, 2 an error.
@@ -50,16 +61,22 @@ def install(
 
     if user and project is not None:
         raise SkillcError("`--user` and `--project` can't be used together", hint="leave one of them out")
-    if skill is None:
+    if url is None and ref is not None:
+        raise SkillcError("`--ref` names no repository", hint="add `--git URL`")
+    if skill is None and url is None:
         if agents or user or no_manifest:
             raise SkillcError(
                 "no skill is named", hint="name a program: `skillc install tickets.skill --to claude-code`"
             )
         return _install_manifest(project or Path(), force=force, dry_run=dry_run, as_json=as_json)
     if not agents:
-        raise SkillcError("no agent is named", hint=f"name one: `skillc install {skill} --to claude-code`")
-    check_adoptable(skill_of(skill))
-    if no_manifest:
+        words = f"{skill or ''} --git {url}".strip() if url is not None else str(skill)
+        raise SkillcError("no agent is named", hint=f"name one: `skillc install {words} --to claude-code`")
+    if url is not None and no_manifest:
+        raise SkillcError("`--git` and `--no-manifest` can't be used together", hint="the manifest pins the commit")
+    if skill is not None and url is None:
+        check_adoptable(skill_of(skill))
+    if skill is not None and no_manifest:
         target = None if user else project or Path()
         done = install_skill(skill, agents, project=target, environment=os.environ, force=force, dry_run=dry_run)
         if as_json:
@@ -68,11 +85,17 @@ def install(
             click.echo(install_text(done, dry_run=dry_run))
         return 0
     from skillc.cli.publishing import login
-    from skillc.publish.installing import add
+    from skillc.publish.installing import add, add_from_git
     from skillc.publish.report import install_lines, installed_json
 
-    root, scope = project or Path(), "user" if user else "project"
-    added = add(root, skill, agents, scope, by=login(), force=force, dry_run=dry_run)  # type: ignore[arg-type]  # a scope
+    root, by = project or Path(), login()
+    scope: Scope = "user" if user else "project"
+    if url is not None:
+        folder = skill.as_posix() if skill is not None else None
+        added = add_from_git(root, url, folder, ref, agents, scope, by=by, force=force, dry_run=dry_run)
+    else:
+        assert skill is not None
+        added = add(root, skill, agents, scope, by=by, force=force, dry_run=dry_run)
     if as_json:
         print_json(installed_json(added, dry_run=dry_run))
     else:

@@ -80,12 +80,27 @@ class NightBudget:
         self.calls += int(spent["calls"])
         self.nano += int(spent["nano"])
 
+    def caps(self) -> dict[str, int | None]:
+        """Return the caps of the night: calls, nano-dollars and seconds, None where there is none."""
+        calls, cost, time = self._caps()
+        return {
+            "calls": calls,
+            "nano": None if cost is None else int(cost * NANO),
+            "seconds": None if time is None else int(time),
+        }
+
+    def _caps(self) -> tuple[int | None, Fraction | None, Fraction | None]:
+        own, night = self.plan.budget, self.plan.evolve
+        return (
+            _least(own.calls, night.calls if night else None),
+            _least(own.cost, night.cost if night else None),
+            _least(own.time, night.time if night else None),
+        )
+
     def capped(self) -> Plan | None:
         """Return the plan with what is left of the night's caps; None if nothing is."""
-        own, night = self.plan.budget, self.plan.evolve
-        calls = _least(own.calls, night.calls if night else None)
-        cost = _least(own.cost, night.cost if night else None)
-        time = _least(own.time, night.time if night else None)
+        own = self.plan.budget
+        calls, cost, time = self._caps()
         changes: dict[str, Any] = {}
         if calls is not None:
             changes["calls"] = calls - self.calls

@@ -105,7 +105,8 @@ def run_night(job: NightJob, open_: Open, *, date: str, again: bool = False) -> 
     with job.ledger.locked():
         records = job.ledger.records()
         is_open = _is_open(job.ledger, records)
-        if records and not is_open and not again and records[-1]["date"] == date:
+        # A clock that was put back must not give a date a second night.
+        if not is_open and not again and any(each["date"] == date for each in records):
             return {**records[-1], "repeated": True}
         number, _ = job.ledger.open_night(date)
         night = _Night(job, open_, number, job.ledger.date_of(number), records)
@@ -143,6 +144,7 @@ class _Night:
         )
         record: Json = {
             "format_version": FORMAT_VERSION,
+            "skill": self._plan.skill.artifact,
             "night": self._number,
             "date": self._date,
             "version": before.digest,
@@ -153,6 +155,8 @@ class _Night:
             "challenge": None,
             "offered": None,
             "rolled_back": None,
+            "waiting": None,
+            "clock": max((each["date"] for each in self._records if each["date"] > self._date), default=None),
             "notes": [],
         }
         pending = _pending(self._records, before.digest)
@@ -164,9 +168,15 @@ class _Night:
             pending, record = self._compiled(record, rows, before, drift)
         if pending is not None:
             record = self._challenged(record, rows, before, pending)
-        spent = [share(number, float(self._job.settings.error)) for number in self._challengers()]
-        record["spent"] = {"calls": self._budget.calls, "nano": self._budget.nano}
-        record["error"] = {"declared": float(self._job.settings.error), "spent": sum(spent)}
+        error = float(self._job.settings.error)
+        spent = [share(number, error) for number in self._challengers()]
+        record["spent"] = {"calls": self._budget.calls, "nano": self._budget.nano, "caps": self._budget.caps()}
+        record["error"] = {
+            "declared": error,
+            "spent": sum(spent),
+            "challengers": len(spent),
+            "next": share(len(spent) + 1, error),
+        }
         if not record["notes"] and not self._budget.calls:
             record["notes"] = ["nothing new"]
         return record
@@ -305,6 +315,7 @@ class _Night:
             return None, {**record, "notes": [*record["notes"], note]}
 
         if (waiting := self._job.shelf.waiting()) is not None:
+            record = {**record, "waiting": waiting}
             return noted(f"version {waiting[:12]} waits for a person; nothing is compiled until then")
         last = max((each["night"] for each in self._records if (each["compiled"] or {}).get("ran")), default=0)
         latest, top = self._latest(record), round(self._plan.goal.high * MICRO)

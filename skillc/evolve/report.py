@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from rich.console import Group, RenderableType
@@ -11,7 +11,8 @@ from rich.text import Text
 
 from skillc.evolve.ledger import Json
 from skillc.evolve.measure import NANO
-from skillc.gates.units import dollars
+from skillc.evolve.spending import HOPELESS
+from skillc.gates.units import dollars, format_duration
 from skillc.text import counted
 
 
@@ -20,14 +21,21 @@ def night_status(record: Json) -> int:
     return int(record["drift"]["word"] == "fallen")
 
 
-def night_report(record: Json) -> RenderableType:
-    """Return the report of a night for a terminal; its last line is the result."""
+def night_report(record: Json, where: str = "") -> RenderableType:
+    """Return the report of a night for a terminal; its last lines are the result and what a person does next.
+
+    Args:
+        record: of the night.
+        where: the option that leads commands to the manifest, such as `--project DIR`; empty in its folder.
+    """
     sessions, rows = record["sessions"], record["rows"]
     apart = sum(sessions["apart"].values())
     suspect = sessions["apart"].get("suspect", 0)
     lines = []
     if record.get("repeated"):
-        lines.append(f"the night of {record['date']} has run already; `--again` runs another one with its own budget")
+        lines.append(
+            "the night of this date has run already; `--again` runs another one with its own budget; the last:"
+        )
     usable = f"{sessions['usable']:,} usable, {apart:,} set apart"
     lines += [
         f"night     {record['night']} of {record['date']}, version {record['version'][:12]}",
@@ -48,14 +56,56 @@ def night_report(record: Json) -> RenderableType:
         lines.append(f"compiled  from the current skill, {counted(compiled['failing'], 'new row')} failing: {what}")
     if record["challenge"]:
         lines.append(f"challenge {challenge_line(record['challenge'])}")
+    if record.get("clock"):
+        lines.append(f"note      the clock went back: an earlier night is of {record['clock']}")
     lines += [f"note      {note}" for note in record["notes"]]
-    error = record["error"]
     lines += [
-        f"error     {100 * error['spent']:.2f}% of {100 * error['declared']:g}% spent over all nights",
-        f"spent     {counted(record['spent']['calls'], 'call')}, {_cost(record)}",
+        f"error     {error_line(record['error'])}",
+        f"spent     {spent_line(record)}",
         f"result    {result_line(record)}",
     ]
+    head = "next"
+    for line in next_lines(record, where):
+        lines.append(f"{head:<10}{line}")
+        head = ""
     return Text("\n".join(lines))
+
+
+def error_line(error: Json) -> str:
+    """Return how the error budget over all nights stands, in one line."""
+    line = f"{_share(error['spent'])} of {100 * error['declared']:g}% spent over all nights"
+    if "challengers" in error:
+        line += f" by {counted(error['challengers'], 'challenger')}; the next one spends {_share(error['next'])}"
+    return line
+
+
+def spent_line(record: Json) -> str:
+    """Return what a night spent, with its caps."""
+    spent = record["spent"]
+    caps = spent.get("caps") or {}
+    calls, cost, seconds = (caps.get(name) for name in ("calls", "nano", "seconds"))
+    line = f"{spent['calls']:,} of {counted(calls, 'call')}" if calls is not None else counted(spent["calls"], "call")
+    line += f", {_cost(record)}" + (f" of {dollars(Fraction(cost, NANO))}" if cost is not None else "")
+    return line + (f", within {format_duration(Fraction(seconds))}" if seconds is not None else "")
+
+
+def next_lines(record: Json, where: str = "") -> Iterator[str]:
+    """Yield what a person can do after a night; nothing if the next night needs nobody."""
+    name, option = record.get("skill", "NAME"), f" {where}" if where else ""
+    offered, rolled = record["offered"], record["rolled_back"]
+    waiting = record.get("waiting") or (offered["digest"] if offered and offered["word"] == "held" else None)
+    if waiting:
+        yield f"skillc adopt {name}{option} --digest {waiting[:12]}   shows the difference, then asks"
+        yield f"skillc reject {name}{option} --why REASON   if it is not wanted"
+    elif offered is not None and offered["word"] == "adopted":
+        yield f"skillc rollback {name}{option}   if it is not wanted"
+    if rolled is not None and rolled["to"]:
+        yield f"skillc installed{option} --versions   lists the versions; `rollback --to` brings one back"
+    elif record["drift"]["word"] == "fallen":
+        yield "requests or models changed since the lock: adopt what the nights stage, or compile again"
+    unlabelled = record["rows"]["left_out"].get("not labelled", 0)
+    if unlabelled and not record["rows"]["added"]:
+        yield f"skillc sessions label   {counted(unlabelled, 'session')} without a label can teach nothing"
 
 
 def drift_line(drift: Json) -> str:
@@ -73,8 +123,8 @@ def drift_line(drift: Json) -> str:
     if word == "fallen":
         return f"fallen by {100 * drift['fallen_by']:.1f} points: {seen}"
     if word == "suspected":
-        return f"suspected (e = {drift['evidence']:.1f} of {drift['needed']:.0f}): {seen}"
-    return f"no drift (e = {drift['evidence']:.2g} of {drift['needed']:.0f}): {seen}"
+        return f"suspected (evidence e = {drift['evidence']:.1f}; fallen at {drift['needed']:.0f}): {seen}"
+    return f"no drift (evidence e = {_evidence(drift['evidence'])}; fallen at {drift['needed']:.0f}): {seen}"
 
 
 def challenge_line(challenge: Json) -> str:
@@ -86,7 +136,8 @@ def challenge_line(challenge: Json) -> str:
     return (
         f"{head}: {100 * challenge['gain']:+.1f} points ({100 * low:+.1f} to {100 * high:+.1f}) on "
         f"{counted(challenge['rows'], 'task')} of {counted(challenge['nights'], 'night')}, "
-        f"e = {challenge['evidence']:.1f} of {challenge['needed']:.0f}"
+        f"evidence e = {_evidence(challenge['evidence'])}; accepted at {challenge['needed']:.1f}, "
+        f"dropped at {HOPELESS:g}"
     )
 
 
@@ -107,6 +158,8 @@ def result_line(record: Json) -> str:
     if record["drift"]["word"] == "fallen":
         return "the skill has fallen and was not rolled back again"
     if record["notes"] == ["nothing new"]:
+        if record["sessions"]["new"]:
+            return f"{counted(record['sessions']['new'], 'new session')}, but none gave a row; nothing spent"
         return "nothing new, nothing spent"
     challenge = record["challenge"]
     if challenge and challenge["word"] == "open":
@@ -133,7 +186,7 @@ def log_table(records: Sequence[Json]) -> RenderableType:
             f"{each['rows']['added']:,}",
             f"{each['spent']['calls']:,}",
             _cost(each),
-            f"{100 * left:.2f}%",
+            f"{_share(left)}",
             drift["word"],
             _short(each),
         )
@@ -160,6 +213,14 @@ def _short(record: Json) -> str:
     if record["compiled"]:
         return "no candidate"
     return "nothing new" if record["notes"] == ["nothing new"] else "measured"
+
+
+def _evidence(value: float) -> str:
+    return "over 1,000,000" if value > 1_000_000 else f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.2f}%"
 
 
 def _cost(record: Json) -> str:

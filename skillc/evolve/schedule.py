@@ -22,6 +22,8 @@ _WITHOUT_LIMIT = 8 * 3600
 # Time that a night may take beyond its cap: import, and the end of a decision.
 _GRACE = 1800
 NICE = 10
+# Lines of the log that cron mails: the result of a night and what to do next, or an error and its fix.
+_MAILED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +78,14 @@ def schedule_of(program: Path, name: str, at: str, environment: Path | None, set
 
 
 def crontab_line(found: Schedule) -> str:
-    """Return the line for `crontab -e`; on a failure cron mails the last line of the log."""
+    """Return the line for `crontab -e`; on a failure cron mails the end of the log."""
     log, file = shlex.quote(str(found.log)), shlex.quote(str(found.environment))
     parts = [
         f"cd {shlex.quote(str(found.program.parent))}",
         f"mkdir -p {shlex.quote(str(found.log.parent))}",
         f"{{ [ ! -r {file} ] || {{ set -a; . {file}; set +a; }}; }}",
         f"{{ nice -n {NICE} timeout -s INT -k 300 {found.seconds} {shlex.join(found.command)} >> {log} 2>&1 "
-        f"|| {{ s=$?; tail -n 1 {log}; exit $s; }}; }}",
+        f"|| {{ s=$?; tail -n {_MAILED} {log}; exit $s; }}; }}",
     ]
     # cron ends a command at a percent sign.
     return f"{found.minute} {found.hour} * * * " + " && ".join(parts).replace("%", r"\%")

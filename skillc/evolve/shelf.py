@@ -65,7 +65,7 @@ class Shelf:
         for folder in (place, *place.parents):
             if (folder / MANIFEST).is_file():
                 entry = read_manifest(folder).entries.get(name)
-                if entry is not None and (folder / entry.source).resolve() == program.resolve():
+                if entry is not None and entry.git is None and (folder / entry.source).resolve() == program.resolve():
                     return cls(folder, name)
         raise SkillcError(
             f"no `{MANIFEST}` has the skill `{name}`, so there is no version to go on from or to roll back to",

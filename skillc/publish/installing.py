@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from skillc.artifact_paths import ArtifactPaths
 from skillc.artifacts.install import InstallTarget, check_valid, install_files, notes_on, skill_of
 from skillc.artifacts.loading import program_in
 from skillc.conflict import check_merged
@@ -15,9 +16,11 @@ from skillc.errors import SkillcError
 from skillc.plan.lock import read_lock
 from skillc.provenance.quarantine import check_adoptable
 from skillc.publish.changes import text_diff
-from skillc.publish.destinations import destinations, edited, folders, keep_copies, known_versions
-from skillc.publish.kept import adopted, append_log, digest_of, now, project_lock
-from skillc.publish.manifest import MANIFEST, Entry, Scope, read_manifest, source_of, write_entry
+from skillc.publish.destinations import destinations, edited, folders, has_version, keep_copies, known_versions
+from skillc.publish.git_address import check_address, check_ref
+from skillc.publish.git_source import fetch, restore
+from skillc.publish.kept import HOME, adopted, append_log, digest_of, now, project_lock
+from skillc.publish.manifest import MANIFEST, Entry, GitOrigin, Scope, read_manifest, source_of, write_entry
 from skillc.publish.staging import EditedThereError, stage
 from skillc.publish.transaction import recover
 from skillc.publish.waiting import lock_text_at, pinned_version
@@ -78,12 +81,71 @@ def add(
     check_merged(paths)
     source = source_of(root, path if path == paths.folder or (path / "SKILL.md").is_file() else program_in(path))
     if dry_run:
-        return _add(root, source, path, agents, scope, by, force=force, dry_run=True, environment=environment)
+        return _add(root, source, paths, agents, scope, by, force=force, dry_run=True, environment=environment)
     with project_lock(root):
         recover(root, environment)
-        done = _add(root, source, path, agents, scope, by, force=force, dry_run=False, environment=environment)
+        done = _add(root, source, paths, agents, scope, by, force=force, dry_run=False, environment=environment)
     if done.staged is not None:
         stage(root, done.skill, paths, by=by)
+    return done
+
+
+def add_from_git(
+    root: Path,
+    url: str,
+    folder: str | None,
+    ref: str | None,
+    agents: Sequence[str],
+    scope: Scope,
+    *,
+    by: str,
+    force: bool = False,
+    dry_run: bool = False,
+    environment: Mapping[str, str] = os.environ,
+) -> SkillInstalled:
+    """Install a compiled skill of a git repository, and pin it in the manifest to the commit that it is from.
+
+    Args:
+        root: the folder of the manifest, and the project of scope `project`.
+        url: the address of the repository; a path of this machine is kept as it is seen from `root`.
+        folder: of the skill in the repository; None if it has one skill only.
+        ref: a branch, a tag or a commit; None for the default branch.
+        agents: keys of `AGENTS`.
+        scope: whether the project's or the user's folders of these agents.
+        by: who installs it.
+        force: overwrite changed files.
+        dry_run: fetch the skill, and write nothing else.
+        environment: variables that locate the user's folders.
+
+    Raises:
+        ChangedThereError: a destination contains something else.
+        SkillcError: the repository cannot be read, or the skill cannot be used; or as `add`.
+    """
+    if not root.is_dir():
+        raise SkillcError(f"folder `{root}` does not exist")
+    address = check_address(url)
+    if Path(url).expanduser().is_dir():
+        address = source_of(root, Path(url).expanduser())
+    origin = GitOrigin(check_address(address), check_ref(ref) if ref is not None else None)
+    with project_lock(root):
+        recover(root, environment)
+        fetched = fetch(root, origin, folder)
+        paths, pinned = fetched.paths, replace(origin, commit=fetched.commit)
+        check_adoptable(paths)
+        done = _add(
+            root,
+            fetched.folder,
+            paths,
+            agents,
+            scope,
+            by,
+            force=force,
+            dry_run=dry_run,
+            environment=environment,
+            git=pinned,
+        )
+    if done.staged is not None and not dry_run:
+        stage(root, done.skill, paths, by=by, commit=fetched.commit)
     return done
 
 
@@ -100,16 +162,20 @@ def install_all(
         EditedThereError: a destination was changed by hand, and not `force`.
         SkillcError: the manifest has no skill, a version is missing, or a destination cannot be written.
     """
+    if dry_run:
+        return _bring(root, _entries(root), environment, force=force, dry_run=True)
+    if not (root / HOME).is_dir():
+        _entries(root)
+    with project_lock(root):
+        recover(root, environment)
+        entries = _entries(root)
+        _bring(root, entries, environment, force=force, dry_run=True)
+        return _bring(root, entries, environment, force=force, dry_run=False)
+
+
+def _entries(root: Path) -> list[Entry]:
     manifest = read_manifest(root)
-    if not manifest.entries:
-        manifest.entry("")
-    if not dry_run:
-        with project_lock(root):
-            recover(root, environment)
-            manifest = read_manifest(root)
-            _bring(root, list(manifest.entries.values()), environment, force=force, dry_run=True)
-            return _bring(root, list(manifest.entries.values()), environment, force=force, dry_run=False)
-    return _bring(root, list(manifest.entries.values()), environment, force=force, dry_run=True)
+    return list(manifest.entries.values()) or [manifest.entry("")]
 
 
 def _bring(
@@ -121,6 +187,8 @@ def _bring(
             raise SkillcError(
                 f"`{entry.name}` in `{MANIFEST}` has no version", hint=f"`skillc update {entry.name}` stages one"
             )
+        if entry.git is not None and not has_version(root, entry):
+            restore(root, entry)
         version = pinned_version(root, entry)
         check_adoptable(version.paths)
         files, lock, known = version.files(), version.lock(), known_versions(root, entry.name)
@@ -147,7 +215,7 @@ def _bring(
 def _add(
     root: Path,
     source: str,
-    path: Path,
+    paths: ArtifactPaths,
     agents: Sequence[str],
     scope: Scope,
     by: str,
@@ -155,20 +223,21 @@ def _add(
     force: bool,
     dry_run: bool,
     environment: Mapping[str, str],
+    git: GitOrigin | None = None,
 ) -> SkillInstalled:
-    paths = skill_of(path)
     files, lock = read_folder(paths.folder), read_lock(paths.lock) if paths.lock.exists() else None
     check_valid(paths, files)
     digest, name = digest_of(files), paths.name
     before = read_manifest(root).entries.get(name)
-    if before is not None and (root / before.source).resolve() != (root / source).resolve():
+    asked = Entry(name, source, git=git)
+    if before is not None and not _is_same(root, before, asked):
         raise SkillcError(
-            f"`{root / MANIFEST}` has `{name}` from `{before.source}`, not from `{source}`",
+            f"`{root / MANIFEST}` has `{name}` from {_origin(before)}, not from {_origin(asked)}",
             hint="rename one of the two skills, or use `--no-manifest`",
         )
-    entry = before or Entry(name, source)
+    entry = before or asked
     once = tuple(dict.fromkeys(agents))
-    new = Entry(name, source, project=once) if scope == "project" else Entry(name, source, user=once)
+    new = Entry(name, source, project=once, git=git) if scope == "project" else Entry(name, source, user=once, git=git)
     entry = replace(entry, project=_union(entry.project, new.project), user=_union(entry.user, new.user))
     staged = None
     if before is not None and before.version is not None:
@@ -186,6 +255,7 @@ def _add(
         if before is None or before.version is None:
             adopted(root).keep(name, files, lock_text_at(paths.lock))
             record = {"event": "installed", "when": now(), "who": by, "version": digest, "before": None}
+            record |= {"commit": git.commit} if git is not None else {}
             append_log(root, name, record)
         write_entry(root, entry)
 
@@ -201,6 +271,19 @@ def _add(
     notes = notes_on(paths, lock) if staged is None else ()
     verdict = lock.verdict if lock is not None else None
     return SkillInstalled(name, entry.source, str(entry.version), verdict, targets, notes, staged)
+
+
+def _is_same(root: Path, one: Entry, other: Entry) -> bool:
+    """Return whether two entries are of the same skill, whatever its version is."""
+    if one.git is None or other.git is None:
+        return one.git is other.git and (root / one.source).resolve() == (root / other.source).resolve()
+    return (one.git.url, one.git.ref, one.source) == (other.git.url, other.git.ref, other.source)
+
+
+def _origin(entry: Entry) -> str:
+    if entry.git is None:
+        return f"`{entry.source}`"
+    return f"`{entry.source}` in `{entry.git.url}`" + (f" at `{entry.git.ref}`" if entry.git.ref else "")
 
 
 def _union(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:

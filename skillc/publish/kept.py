@@ -250,6 +250,11 @@ def append_log(project: Path, skill: str, record: Mapping[str, object]) -> None:
         raise cannot_write(problem, path) from problem
 
 
+def journal_path(project: Path, skill: str) -> Path:
+    """Return the journal of a change to a skill's destinations, which exists while the change is not finished."""
+    return project / HOME / f"{skill}.journal"
+
+
 def now() -> str:
     """Return the time of a record, UTC to the second."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

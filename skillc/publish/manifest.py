@@ -25,11 +25,13 @@ from skillc.dataclass import dataclass
 from skillc.document.skill_md import validate
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
+from skillc.publish.git_address import check_address, check_folder, check_ref, is_commit, name_of
+from skillc.publish.kept import HOME
 from skillc.text import listed
 
 MANIFEST = "skills.toml"
 _PREFIX = "sha256:"
-_KEYS = ("from", "project", "user", "adopt", "version", "upstream")
+_KEYS = ("from", "git", "ref", "commit", "project", "user", "adopt", "version", "upstream")
 _LIMITS = ("verdict", "gain", "change", "sessions", "support", "files")
 _HEAD = "# The skills of this project: `skillc install` brings them to these versions.\n"
 
@@ -62,12 +64,27 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class GitOrigin:
+    """The repository that a skill is from.
+
+    Attributes:
+        url: its address; a path is from the manifest's folder.
+        ref: the branch or tag to follow; None for the default branch.
+        commit: of the adopted version.
+    """
+
+    url: str
+    ref: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One skill of a manifest.
 
     Attributes:
         name: the skill's.
-        source: a program, or the folder of a skill, from the manifest's folder.
+        source: a program, or the folder of a skill, from the manifest's folder or from the root of the repository.
         project: agents that read it in the project; keys of `AGENTS`.
         user: agents that read it in the user's folders.
         version: digest of the adopted version, None before the first adoption.
@@ -81,6 +98,7 @@ class Entry:
     policy: Policy = Policy()
     version: str | None = None
     upstream: str | None = None
+    git: GitOrigin | None = None
 
     @property
     def agents(self) -> tuple[tuple[Scope, str], ...]:
@@ -89,6 +107,8 @@ class Entry:
 
     def origin(self, root: Path) -> ArtifactPaths:
         """Return the paths of the compiled skill, which need not exist; `root` is the manifest's folder."""
+        if self.git is not None:
+            return ArtifactPaths(root / HOME / "git" / "skills", self.name)
         place = root / self.source
         if place.suffix == SUFFIX:
             return ArtifactPaths.beside(place.parent, self.name)
@@ -195,6 +215,9 @@ def write_entry(root: Path, entry: Entry) -> None:
         table = skills[entry.name]
         values: dict[str, object] = {
             "from": entry.source,
+            "git": entry.git.url if entry.git else None,
+            "ref": entry.git.ref if entry.git else None,
+            "commit": entry.git.commit if entry.git else None,
             "project": list(entry.project),
             "user": list(entry.user),
             "version": _PREFIX + entry.version if entry.version else None,
@@ -215,6 +238,28 @@ def write_entry(root: Path, entry: Entry) -> None:
         raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
 
 
+def remove_entry(root: Path, name: str) -> None:
+    """Remove one entry, and leave comments, order and other entries as they are; without it, nothing is changed.
+
+    Raises:
+        SkillcError: the manifest cannot be read or written.
+    """
+    import tomlkit
+
+    read_manifest(root)
+    path = root / MANIFEST
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8-sig")) if path.exists() else tomlkit.document()
+        skills: Any = document.get("skills", {})
+        if name in skills:
+            del skills[name]
+            if not skills:
+                del document["skills"]
+            write_atomically(path, tomlkit.dumps(document))
+    except OSError as problem:
+        raise SkillcError(f"`{path}` cannot be written: {problem.strerror}") from problem
+
+
 # ---- one entry ------------------------------------------------------------------------------------
 
 
@@ -230,6 +275,7 @@ def _entry(path: Path, name: str, value: object) -> Entry:
     if not isinstance(source, str) or not source.strip() or "\0" in source:
         raise SkillcError(f"{where} has no `from`", hint='name its program: `from = "tickets.skill"`')
     agents = {scope: _agents(where, scope, value.get(scope, [])) for scope in ("project", "user")}
+    git = _git(where, name, source, value)
     return Entry(
         name,
         source,
@@ -238,7 +284,25 @@ def _entry(path: Path, name: str, value: object) -> Entry:
         _policy(where, value.get("adopt", "person")),
         _digest(where, "version", value.get("version")),
         _digest(where, "upstream", value.get("upstream")),
+        git,
     )
+
+
+def _git(where: str, name: str, source: str, value: Mapping[str, object]) -> GitOrigin | None:
+    given = {key: value[key] for key in ("git", "ref", "commit") if key in value}
+    if not given:
+        return None
+    for key, each in given.items():
+        if not isinstance(each, str):
+            raise SkillcError(f"`{key}` of {where} is no text")
+    url, ref, commit = (str(given[key]) if key in given else None for key in ("git", "ref", "commit"))
+    if url is None:
+        raise SkillcError(f"{where} has a `{next(iter(given))}` and no `git`", hint="name the repository")
+    if commit is not None and not is_commit(commit):
+        raise SkillcError(f"`commit` of {where} is no whole commit", hint="restore it from git")
+    if name_of(check_folder(source)) != name:
+        raise SkillcError(f"`from` of {where} is the folder of another skill", hint=f"name a folder `{name}`")
+    return GitOrigin(check_address(url), check_ref(ref) if ref is not None else None, commit)
 
 
 def _agents(where: str, scope: str, value: object) -> tuple[str, ...]:

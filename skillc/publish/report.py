@@ -14,11 +14,12 @@ from skillc.plan.lock import Lock
 from skillc.publish.changes import Changes
 from skillc.publish.destinations import Destination, destinations
 from skillc.publish.installing import SkillInstalled
-from skillc.publish.kept import HOME, SHOWN, read_log
+from skillc.publish.kept import ADOPTED, SHOWN, journal_path, read_log
 from skillc.publish.manifest import Entry, read_manifest
 from skillc.publish.merging import Conflict
 from skillc.publish.staging import Adoption, Held, Prepared, changes_of, hold
 from skillc.publish.transaction import check_not_quarantined
+from skillc.publish.uninstalling import Uninstalled
 from skillc.publish.waiting import Staged, pinned_version, staged
 from skillc.text import counted
 
@@ -71,7 +72,7 @@ def _listed(root: Path, entry: Entry, environment: Mapping[str, str]) -> Listed:
         problem = trouble.message
     quarantine = _quarantine(root, entry) if not problem else ""
     state: SkillState = "up to date"
-    if (root / HOME / f"{entry.name}.journal").exists():
+    if journal_path(root, entry.name).exists():
         state = "interrupted"
     elif problem:
         state = "damaged"
@@ -296,6 +297,39 @@ def target_lines(targets: Sequence[InstallTarget], *, dry_run: bool = False) -> 
     for each in targets:
         action = would + past[each.action] if each.action in past else "is up to date"
         yield f"  {each.agent:<{width}}  {with_tilde(each.folder)}   {action}"
+
+
+def uninstalled_text(done: Uninstalled, *, dry_run: bool) -> str:
+    """Return the report on a removal."""
+    would = "would be " if dry_run else ""
+    width = max((len(each.agent) for each in done.places), default=0)
+    lines = [
+        f"{each.agent:<{width}}  {with_tilde(each.folder)}   "
+        + ("is not there" if each.digest is None else f"{would}removed")
+        for each in done.places
+    ]
+    lines += [f"a copy of what was changed by hand is in {copy}" for copy in done.copies]
+    if done.left:
+        lines.append(f"`{done.skill}` stays in the manifest with {counted(done.left, 'destination')}")
+    else:
+        lines.append(f"`{done.skill}` {would or 'is '}no longer in the manifest; its versions stay in `{ADOPTED}`")
+    return "\n".join(lines)
+
+
+def uninstalled_json(done: Uninstalled, *, dry_run: bool) -> dict[str, object]:
+    """Return the object that `uninstall --json` prints."""
+    targets = [
+        {"agent": each.agent, "scope": each.scope, "path": str(each.folder), "state": each.state}
+        for each in done.places
+    ]
+    return {
+        "format_version": 1,
+        "skill": done.skill,
+        "dry_run": dry_run,
+        "targets": targets,
+        "left": done.left,
+        "copies": list(map(str, done.copies)),
+    }
 
 
 def update_json(update: Update) -> dict[str, object]:

@@ -129,11 +129,14 @@ def current(project: Path, name: str) -> Version | None:
     return pinned_version(project, entry) if entry.version is not None else None
 
 
-def stage(project: Path, name: str, paths: ArtifactPaths, *, by: str, again: bool = False) -> Staged | None:
+def stage(
+    project: Path, name: str, paths: ArtifactPaths, *, by: str, again: bool = False, commit: str | None = None
+) -> Staged | None:
     """Stage a compiled skill; return None if there is nothing to adopt.
 
     That is so if it is the adopted version, was rejected or rolled back from (unless `again`), or if the policy is
-    `never`. Edits by hand that the adopted version keeps are merged into it.
+    `never`. Edits by hand that the adopted version keeps are merged into it. `commit` is that of the repository that
+    the skill is from.
 
     Raises:
         SkillcError: the manifest has no such entry, the skill is not valid or quarantined, or it cannot be written.
@@ -151,7 +154,8 @@ def stage(project: Path, name: str, paths: ArtifactPaths, *, by: str, again: boo
             return None
         if not again and digest in refused(project, name):
             return None
-        lock, sessions = lock_text_at(paths.lock), sessions_behind(paths)
+        # The sessions behind a skill of another repository are unknown here, whatever its lock names.
+        lock, sessions = lock_text_at(paths.lock), sessions_behind(paths) if entry.git is None else ()
         upstream = waiting(project).keep(name, files, lock)
         version, conflicts = upstream, tuple[Conflict, ...]()
         if entry.upstream is not None:
@@ -161,7 +165,7 @@ def stage(project: Path, name: str, paths: ArtifactPaths, *, by: str, again: boo
         before = staged(project, name)
         if before is not None and before.version.digest == version.digest:
             return before
-        found = Staged(name, version, upstream if version != upstream else None, by, now(), conflicts, sessions)
+        found = Staged(name, version, upstream if version != upstream else None, by, now(), conflicts, sessions, commit)
         write_note(project, found)
         return found
 
@@ -219,7 +223,8 @@ def prepare(
     digest = digest_of(files)
     replaced = tuple(each for each in (*changed, *_of(places, replaceable)) if each.digest != digest)
     allowed = frozenset(str(each.digest) for each in (*changed, *_of(places, replaceable)))
-    return Prepared(entry, files, digest, lock, upstream, changes_between(base, files), replaced, allowed)
+    commit = found.commit if found is not None else None
+    return Prepared(entry, files, digest, lock, upstream, changes_between(base, files), replaced, allowed, commit)
 
 
 def adopt(
@@ -306,6 +311,8 @@ def hold(project: Path, entry: Entry, found: Staged) -> tuple[str, ...]:
         check_not_quarantined(project, found.skill, (found.version.digest, upstream))
     except SkillcError as problem:
         reasons.append(problem.message)
+    if entry.git is not None:
+        reasons.append("it is from another repository, and a person reads it first")
     if found.conflicts:
         reasons.append(f"it conflicts with kept edits in {counted(len(found.conflicts), 'rule')}")
     return tuple(reasons)
@@ -382,6 +389,7 @@ def rollback(
             changes_between(base, files),
             tuple(changed),
             frozenset(str(each.digest) for each in changed),
+            record.get("commit"),
         )
         left = {"refused": entry.version, **({"refused_upstream": entry.upstream} if entry.upstream else {})}
         return apply(project, ready, {"event": "rolled back", "who": by, "why": why, **left}, environment)

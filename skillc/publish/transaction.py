@@ -29,11 +29,13 @@ from skillc.publish.kept import (
     append_log,
     cannot_write,
     digest_of,
+    journal_path,
     now,
     read_log,
     waiting,
 )
 from skillc.publish.manifest import Entry, read_manifest, write_entry
+from skillc.publish.removing import REMOVES, finish_removal
 from skillc.publish.waiting import lock_text_at, pinned_version, unstage
 
 
@@ -48,6 +50,8 @@ class Prepared:
         upstream: digest of the compiled version, if `files` has kept edits besides.
         changes: from the adopted version.
         replaces: destinations whose edits are copied first, because the version does not contain them.
+        may_replace: digests of destinations that may be overwritten.
+        commit: of the repository that the version is from; None if it stays the same.
     """
 
     entry: Entry
@@ -58,6 +62,7 @@ class Prepared:
     changes: Changes
     replaces: tuple[Destination, ...] = ()
     may_replace: frozenset[str] = frozenset()
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +92,13 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
         # The next update is merged with the edits that this one keeps, from this base.
         adopted(project).keep(name, compiled.files(), lock_text_at(compiled.paths.lock))
     copies = keep_copies(project, name, ready.replaces)
-    after = replace(entry, version=ready.digest, upstream=ready.upstream)
+    after = _at_commit(replace(entry, version=ready.digest, upstream=ready.upstream), ready.commit)
     record: dict[str, object] = {"when": now(), **event, "version": ready.digest, "before": before}
     record |= {"upstream": ready.upstream} if ready.upstream else {}
     record |= {"replaced": [each.digest for each in ready.replaces]} if ready.replaces else {}
+    record |= {"commit": after.git.commit} if after.git is not None else {}
     known = known_versions(project, name) | ready.may_replace | {before}
-    journal = _journal(project, name)
+    journal = journal_path(project, name)
 
     def commit() -> None:
         value = {"record": record, "source": entry.source, "may_replace": sorted(filter(None, known))}
@@ -112,6 +118,10 @@ def apply(project: Path, ready: Prepared, event: Mapping[str, object], environme
         raise
     _finish(project, name, record)
     return Adoption(name, version, before, targets, tuple(copies))
+
+
+def _at_commit(entry: Entry, commit: str | None) -> Entry:
+    return entry if entry.git is None or commit is None else replace(entry, git=replace(entry.git, commit=commit))
 
 
 def check_not_quarantined(project: Path, name: str, digests: Iterable[str | None]) -> None:
@@ -157,7 +167,7 @@ def _restore(project: Path, entry: Entry, places: Sequence[tuple[str, Path]], kn
 
 
 def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Finish adoptions that were killed after their journal was written.
+    """Finish adoptions and removals that were killed after their journal was written.
 
     Raises:
         SkillcError: manifest or log cannot be written.
@@ -166,12 +176,16 @@ def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
         name = journal.name.removesuffix(".journal")
         try:
             value = json.loads(journal.read_text(encoding="utf-8"))
+            if REMOVES in value:
+                finish_removal(project, name, value, environment)
+                continue
             record, known = value["record"], set(value["may_replace"])
         except (OSError, ValueError, KeyError) as problem:
             raise SkillcError(f"`{journal}` is damaged", hint="remove it and run `skillc installed`") from problem
         manifest = read_manifest(project)
         entry = manifest.entries.get(name) or Entry(name, value["source"])
         entry = replace(entry, version=record["version"], upstream=record.get("upstream"))
+        entry = _at_commit(entry, record.get("commit"))
         write_entry(project, entry)
         places = [(agent, place) for _, agent, place in folders(project, entry, environment)]
         _restore(project, entry, places, known)
@@ -182,8 +196,4 @@ def _finish(project: Path, name: str, record: Mapping[str, object]) -> None:
     if not any(dict(record) == each for each in read_log(project, name)[-1:]):
         append_log(project, name, record)
     unstage(project, name)
-    _journal(project, name).unlink(missing_ok=True)
-
-
-def _journal(project: Path, name: str) -> Path:
-    return project / HOME / f"{name}.journal"
+    journal_path(project, name).unlink(missing_ok=True)

@@ -28,6 +28,7 @@ class Staged:
         conflicts: rules that these edits and the update both changed; no adoption before they are resolved.
         by: who staged it.
         sessions: keys of the sessions that its data is from.
+        commit: of the repository that it is from, None for one of this project.
     """
 
     skill: str
@@ -37,6 +38,7 @@ class Staged:
     when: str
     conflicts: tuple[Conflict, ...] = ()
     sessions: tuple[str, ...] = ()
+    commit: str | None = None
 
 
 def staged(project: Path, name: str) -> Staged | None:
@@ -53,7 +55,8 @@ def staged(project: Path, name: str) -> Staged | None:
         conflicts = tuple(Conflict(**each) for each in value["conflicts"])
         if version is None:
             return None
-        found = Staged(name, version, upstream, value["by"], value["when"], conflicts, tuple(value["sessions"]))
+        rest = conflicts, tuple(value["sessions"]), value.get("commit")
+        found = Staged(name, version, upstream, value["by"], value["when"], *rest)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as problem:
@@ -73,6 +76,7 @@ def write_note(project: Path, found: Staged) -> None:
         "by": found.by,
         "when": found.when,
         "sessions": list(found.sessions),
+        "commit": found.commit,
         "conflicts": [
             {"file": each.file, "base": each.base, "ours": each.ours, "theirs": each.theirs} for each in found.conflicts
         ],

@@ -202,6 +202,11 @@ class SessionStore:
         self.close()
 
     def _trouble(self, problem: Exception) -> SkillcError:
+        if "locked" in str(problem):
+            return SkillcError(
+                f"the store of sessions `{self.path}` is in use by another process",
+                hint="run the command again when that has ended, such as an import",
+            )
         return SkillcError(f"the store of sessions `{self.path}` can't be used: {str(problem).lower()}")
 
     def execute(self, query: str, values: Sequence[object] = ()) -> list[sqlite3.Row]:

@@ -7,7 +7,9 @@ import os
 import posixpath
 import re
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from skillc.dataclass import dataclass
 from skillc.diagnostics.suggest import suggest
@@ -32,17 +34,17 @@ class Repository:
         """
         if ref.startswith("-") or not ref.strip() or "\0" in ref:
             raise SkillcError(f"`{ref}` is not a revision", hint="name a branch, a tag or a commit: `--against main`")
-        found = _git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
+        found = run_git(self.root, "rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
         if found.returncode == 0:
             return found.stdout.decode().strip()
         raise SkillcError(f"git has no commit `{ref}`", hint=self._ref_hint(ref))
 
     def _ref_hint(self, ref: str) -> str | None:
-        names = _git(self.root, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
+        names = run_git(self.root, "for-each-ref", "--format=%(refname:short)").stdout.decode(errors="replace").split()
         near = next((name for name in names if name.partition("/")[2] == ref), None) or suggest(ref, names)
         if near:
             return f"did you mean `{near}`?"
-        if _git(self.root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
+        if run_git(self.root, "rev-parse", "--is-shallow-repository").stdout.strip() == b"true":
             return "the clone is shallow: `git fetch --unshallow`, or `fetch-depth: 0` for actions/checkout"
         return f"valid revisions: {listed(names[:8])}" if names else None
 
@@ -53,7 +55,7 @@ class Repository:
             every = ("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *below)
         else:
             every = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, "--", *below)
-        names = _checked(_git(self.root, *every)).split(b"\0")
+        names = _checked(run_git(self.root, *every)).split(b"\0")
         found = {os.fsdecode(name) for name in names if name.endswith(b".skill")}
         return tuple(sorted(name for name in found if commit is not None or (self.root / name).is_file()))
 
@@ -74,7 +76,7 @@ class Repository:
 
     def _entry(self, commit: str, path: str) -> tuple[str, str]:
         """Return mode and id of the entry at a path, both empty if it is missing."""
-        out = _checked(_git(self.root, "ls-tree", "-z", "--full-tree", commit, "--", path)).split(b"\0")
+        out = _checked(run_git(self.root, "ls-tree", "-z", "--full-tree", commit, "--", path)).split(b"\0")
         for line in out:
             head, _, name = line.partition(b"\t")
             if os.fsdecode(name) == path:
@@ -84,11 +86,11 @@ class Repository:
 
     def blob(self, name: str) -> bytes:
         """Return a content by its id."""
-        return _checked(_git(self.root, "cat-file", "blob", name))
+        return _checked(run_git(self.root, "cat-file", "blob", name))
 
     def unmerged(self, folder: str) -> dict[str, dict[int, str]]:
         """Return the unmerged files below a folder, with the ids of base (1), ours (2) and theirs (3)."""
-        out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-u", "-z", "--", folder or "."))
+        out = _checked(run_git(self.root, "--literal-pathspecs", "ls-files", "-u", "-z", "--", folder or "."))
         found: dict[str, dict[int, str]] = {}
         for line in out.split(b"\0"):
             head, _, name = line.partition(b"\t")
@@ -99,7 +101,7 @@ class Repository:
 
     def in_index(self, path: str) -> bytes | None:
         """Return a file from the index, None if it is unmerged or missing."""
-        out = _checked(_git(self.root, "--literal-pathspecs", "ls-files", "-s", "-z", "--", path))
+        out = _checked(run_git(self.root, "--literal-pathspecs", "ls-files", "-s", "-z", "--", path))
         for line in out.split(b"\0"):
             head, _, name = line.partition(b"\t")
             if name and os.fsdecode(name) == path and head.split()[2] == b"0":
@@ -109,12 +111,12 @@ class Repository:
     def heads(self) -> tuple[str, ...]:
         """Return the commits of an open merge, rebase or cherry-pick."""
         names = ("HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD")
-        found = (_git(self.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") for name in names)
+        found = (run_git(self.root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}") for name in names)
         return tuple(each.stdout.decode().strip() for each in found if each.returncode == 0)
 
     def last_change(self, path: str) -> str | None:
         """Return the short name of the last commit that changed a file."""
-        found = _git(self.root, "--literal-pathspecs", "log", "-1", "--no-show-signature", "--format=%h", "--", path)
+        found = run_git(self.root, "--literal-pathspecs", "log", "-1", "--no-show-signature", "--format=%h", "--", path)
         return found.stdout.decode().strip() or None if found.returncode == 0 else None
 
     def inside(self, place: Path) -> str:
@@ -136,7 +138,7 @@ def repository_of(folder: Path) -> Repository | None:
     Raises:
         SkillcError: git is not installed, or refuses to open the repository.
     """
-    found = _git(folder.resolve(), "rev-parse", "--show-toplevel")
+    found = run_git(folder.resolve(), "rev-parse", "--show-toplevel")
     if found.returncode == 0:
         return Repository(Path(os.fsdecode(found.stdout.rstrip(b"\r\n"))).resolve())
     error = found.stderr.decode(errors="replace")
@@ -145,11 +147,24 @@ def repository_of(folder: Path) -> Repository | None:
     raise SkillcError(f"git cannot open the repository of `{folder}`: {_first_line(error)}")
 
 
-def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
+def run_git(
+    folder: Path, *words: str, variables: Mapping[str, str] = MappingProxyType({}), seconds: float | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git in a folder and return what it printed; it asks nobody, and finds the repository from the folder alone.
+
+    Args:
+        folder: where it runs.
+        words: its arguments.
+        variables: more of the environment.
+        seconds: after which it is ended.
+
+    Raises:
+        SkillcError: git is not installed, gets a name that it cannot read, or did not end in time.
+    """
     # In a hook, keep only the index variable; git finds the rest from the folder.
     dropped = ("GIT_DIR", "GIT_WORK_TREE", "GIT_PREFIX", "GIT_COMMON_DIR")
     env = {name: value for name, value in os.environ.items() if name not in dropped}
-    env |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
+    env |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", **variables}
     try:
         return subprocess.run(
             ["git", "--no-pager", "-C", str(folder), *words],
@@ -157,10 +172,12 @@ def _git(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
             check=False,
             env=env,
             stdin=subprocess.DEVNULL,
+            timeout=seconds,
         )
+    except subprocess.TimeoutExpired:
+        raise SkillcError(f"git did not end within {seconds:,.0f} s", hint="try again") from None
     except FileNotFoundError:
-        hint = "install git, or name a file with the other version"
-        raise SkillcError("the `git` command is missing, which reads the other version", hint=hint) from None
+        raise SkillcError("the `git` command is missing", hint="install git") from None
     except ValueError as problem:
         raise SkillcError(f"git cannot read such a name: {problem}") from None
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -234,6 +235,58 @@ def test_a_killed_night_goes_on_and_leaves_the_same_bytes(program, tmp_path, pla
     assert rows_file(program).read_bytes() == rows_file(killed).read_bytes()
     assert delivered(program) == delivered(killed)
     assert current(program.parent, NAME).digest == current(other, NAME).digest
+
+
+def test_a_clock_that_goes_back_gives_no_date_a_second_night(program):
+    sessions(program.parent, "one", requests(OLD, 12, 1))
+    night(program, "2026-11-02")
+    night(program, "2026-11-03")
+    assert night(program, "2026-11-02")["repeated"]
+    found = night(program, "2026-11-01")
+    assert found["night"] == 3 and "the clock went back: an earlier night is of 2026-11-03" in shown(found)
+
+
+def test_a_night_says_what_a_person_does_next(program):
+    folder = program.parent
+    sessions(folder, "one", requests(OLD, 12, 1))
+    text = shown(night(program, "2026-11-01"))
+    assert "spent     12 of 4,000 calls, $0" in text and "\nnext" not in text
+    assert "0.00% of 20% spent over all nights by 0 challengers; the next one spends 12.16%" in text
+    # Sessions that nobody labelled teach nothing, and the report says so.
+    lines = [
+        {"messages": [{"role": "user", "content": "What is the time in Oslo?"}, {"role": "assistant", "content": "9"}]}
+    ]
+    (folder / "transcripts" / "two.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    text = shown(night(program, "2026-11-02"))
+    assert "result    1 new session, but none gave a row; nothing spent" in text
+    assert "next      skillc sessions label   1 session without a label can teach nothing" in text
+    assert "nothing new, nothing spent" in shown(night(program, "2026-11-03"))
+
+
+def test_a_full_disk_and_a_locked_store_are_reported_and_lose_nothing(program, monkeypatch):
+    sessions(program.parent, "one", requests(OLD, 12, 1))
+
+    def full(*words, **options):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("skillc.evolve.ledger.write_atomically", full)
+        with pytest.raises(SkillcError, match="cannot be written: No space left on device"):
+            night(program, "2026-11-01")
+    other = sqlite3.connect(program.parent / DEFAULT, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    sessions_file = program.parent / "transcripts" / "two.jsonl"
+    sessions_file.write_text((program.parent / "transcripts" / "one.jsonl").read_text().replace("ka", "ze"))
+    connect = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr("skillc.sessions.store.sqlite3.connect", lambda path, **o: connect(path, **{**o, "timeout": 0.1}))
+        with pytest.raises(SkillcError, match="is in use"):
+            night(program, "2026-11-01")
+    other.execute("ROLLBACK")
+    other.close()
+    found = night(program, "2026-11-02")
+    # The night that was begun is finished, with its own date.
+    assert (found["night"], found["date"]) == (1, "2026-11-01") and found["rows"]["added"] >= 12
 
 
 # ---- what is refused --------------------------------------------------------------------------------

@@ -50,10 +50,10 @@ def test_the_line_runs_with_the_keys_and_keeps_a_log(tmp_path):
     assert log == f"value of a key in {tmp_path}: -m skillc evolve {tmp_path}/a b 100%.skill --quiet\n"
 
 
-def test_a_failed_night_has_its_status_and_its_last_line_in_the_mail(tmp_path):
-    python = stand_in(tmp_path, "echo first; echo 'error: no key' >&2; exit 2")
+def test_a_failed_night_has_its_status_and_its_last_lines_in_the_mail(tmp_path):
+    python = stand_in(tmp_path, "echo 1; echo 2; echo 3; echo 4; echo 'error: no key' >&2; exit 2")
     done = run_as_cron(crontab_line(replace(schedule(tmp_path), python=python)))
-    assert (done.returncode, done.stdout) == (2, "error: no key\n")
+    assert (done.returncode, done.stdout) == (2, "2\n3\n4\nerror: no key\n")
 
 
 @pytest.mark.skipif(shutil.which("crontab") is None, reason="needs cron")

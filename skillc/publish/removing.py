@@ -1,0 +1,171 @@
+"""Remove an installed skill from agents' folders: all that were asked for, or none.
+
+A journal and the manifest are written first, then each folder is moved beside its place, then the log gets its line,
+and last the moved folders are deleted. A kill before the journal leaves everything as it was; after it, the next
+command finishes the removal. An error brings everything back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skillc.artifacts.install import beside, record_path
+from skillc.dataclass import dataclass
+from skillc.errors import SkillcError
+from skillc.files import write_atomically
+from skillc.publish.destinations import Destination, folders
+from skillc.publish.kept import append_log, cannot_write, digest_of, journal_path, read_log
+from skillc.publish.manifest import MANIFEST, Entry, read_manifest, remove_entry, write_entry
+from skillc.publish.waiting import unstage
+from skillc.skill_files import SKIPPED, read_folder
+
+REMOVES = "removes"
+"""The key of a journal that is of a removal: the destinations, by scope and agent."""
+# A folder that was moved away and is to be deleted. No install restores one of this name.
+_GONE = "gone"
+_JUNK = frozenset({".DS_Store"})
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What is removed.
+
+    Attributes:
+        places: the destinations.
+        record: the line for the log.
+        may_remove: digests of the files that may be deleted.
+    """
+
+    entry: Entry
+    places: tuple[Destination, ...]
+    record: Mapping[str, object]
+    may_remove: frozenset[str]
+
+    @property
+    def left(self) -> Entry:
+        """The entry with the destinations that stay."""
+        return without(self.entry, [(each.scope, each.agent) for each in self.places])
+
+
+def without(entry: Entry, places: Collection[tuple[str, str]]) -> Entry:
+    """Return an entry without some of its destinations."""
+    project = tuple(each for each in entry.project if ("project", each) not in places)
+    return replace(entry, project=project, user=tuple(each for each in entry.user if ("user", each) not in places))
+
+
+def hidden_files(folder: Path) -> Iterator[Path]:
+    """Yield hidden files below a folder, which are in no version of a skill: somebody else put them there."""
+    for place, inner, names in os.walk(folder):
+        inner[:] = sorted(each for each in inner if each not in SKIPPED)
+        for name in sorted(names):
+            file = Path(place, name)
+            if name not in _JUNK and any(part.startswith(".") for part in file.relative_to(folder).parts):
+                yield file
+
+
+def apply_removal(project: Path, removal: Removal) -> None:
+    """Remove destinations and their entry.
+
+    Raises:
+        SkillcError: a folder cannot be moved, or was changed meanwhile; nothing is removed.
+    """
+    name, journal, manifest = removal.entry.name, journal_path(project, removal.entry.name), project / MANIFEST
+    value = {
+        REMOVES: [[each.scope, each.agent] for each in removal.places],
+        "record": dict(removal.record),
+        "may_remove": sorted(removal.may_remove),
+    }
+    moved: list[tuple[Path, Path]] = []
+    try:
+        before = manifest.read_bytes()
+        write_atomically(journal, json.dumps(value))
+        try:
+            _write_left(project, removal.left)
+            _move_away([each.folder for each in removal.places], removal.may_remove, moved)
+            append_log(project, name, removal.record)
+        except (OSError, SkillcError):
+            for folder, gone in reversed(moved):
+                gone.rename(folder)
+            write_atomically(manifest, before)
+            journal.unlink()
+            raise
+    except OSError as problem:
+        raise cannot_write(problem, journal) from problem
+    _delete(project, removal.left, [each.folder for each in removal.places])
+
+
+def finish_removal(project: Path, name: str, value: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """Finish a removal that was killed after its journal was written.
+
+    Raises:
+        KeyError: the journal is damaged.
+        SkillcError: manifest or log cannot be written.
+    """
+    places = [(str(scope), str(agent)) for scope, agent in value[REMOVES]]
+    known, record = frozenset(value["may_remove"]), value["record"]
+    entry = read_manifest(project).entries.get(name)
+    left = without(entry, places) if entry is not None else Entry(name, "-")
+    if entry is not None:
+        _write_left(project, left)
+    of_places = _of(places)
+    targets = [place / name for _, _, place in folders(project, of_places, environment)]
+    moved: list[tuple[Path, Path]] = []
+    for target in targets:
+        # One that was changed since the kill stays: `skillc install` refuses to overwrite it, and shows it.
+        with suppress(SkillcError, OSError):
+            _move_away([target], known, moved)
+    if record not in read_log(project, name)[-1:]:
+        append_log(project, name, record)
+    _delete(project, left, targets)
+
+
+def _of(places: Sequence[tuple[str, str]]) -> Entry:
+    agents = {scope: tuple(agent for each, agent in places if each == scope) for scope in ("project", "user")}
+    return Entry("-", "-", agents["project"], agents["user"])
+
+
+def _write_left(project: Path, left: Entry) -> None:
+    if left.agents:
+        write_entry(project, left)
+    else:
+        remove_entry(project, left.name)
+
+
+def _move_away(targets: Sequence[Path], may_remove: Collection[str], moved: list[tuple[Path, Path]]) -> None:
+    """Move each folder beside its place, and add both paths to `moved`.
+
+    Raises:
+        SkillcError: one was changed since it was looked at; it is where it was.
+        OSError: one cannot be moved.
+    """
+    for folder in targets:
+        if folder.is_symlink() or not folder.exists():
+            continue
+        gone = beside(folder, _GONE)
+        folder.rename(gone)
+        moved.append((folder, gone))
+        if digest_of(read_folder(gone)) not in may_remove:
+            moved.pop()
+            gone.rename(folder)
+            raise SkillcError(f"`{folder}` was changed while it was being removed", hint="run the command again")
+
+
+def _delete(project: Path, left: Entry, targets: Sequence[Path]) -> None:
+    """Delete what was moved away and the records, and end the journal if nothing is left of them."""
+    for folder in targets:
+        for gone in folder.parent.glob(f".{folder.name}.*.{_GONE}"):
+            shutil.rmtree(gone, ignore_errors=True)
+        if not folder.exists():
+            with suppress(OSError):
+                record_path(folder).unlink(missing_ok=True)
+    if not left.agents:
+        unstage(project, left.name)
+    if not any(each for folder in targets for each in folder.parent.glob(f".{folder.name}.*.{_GONE}")):
+        journal_path(project, left.name).unlink(missing_ok=True)
