@@ -322,13 +322,18 @@ def asks_for(text: str) -> Iterator[tuple[str, str]]:
             ("asks to disable a check", not forbidden and _acts_on(sentence, _DROP, _GUARD)),
             ("asks to grant without a check", _meet(sentence, _GRANT, _BLINDLY)),
             ("overrides instructions", _meet(sentence, _PUT_ASIDE, _ORDERS, _FORMER)),
-            ("asks to be kept as a rule", not forbidden and _acts_on(sentence, _KEEP, _MIND) and _meet(sentence, _LATER)),
+            ("asks to be kept as a rule", not forbidden and _kept(sentence)),
             ("asks to hide something", _UNTOLD.search(sentence) is not None),
             ("asks to run code", not forbidden and _meet(sentence, _START, _CODE)),
             ("asks to run code", not forbidden and _meet(sentence, _START, _SOURCE, _PLACE)),
         ):
             if found:
                 yield kind, sentence.strip()
+
+
+def _kept(sentence: str) -> bool:
+    """Return whether something is to be kept for later."""
+    return _acts_on(sentence, _KEEP, _MIND) and _LATER.search(sentence) is not None
 
 
 def _acts_on(sentence: str, act: re.Pattern[str], thing: re.Pattern[str]) -> bool:
