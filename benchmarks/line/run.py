@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import resource
@@ -130,8 +131,7 @@ def _compile(case: Case, url: str, watch: Watch, transport: Transport) -> tuple[
         job = Job(planned, estimate(planned), folder / "skill", folder / "home")
         load()
         # A start-up cost, which `benchmarks/first_call.py` measures; the transport's own import is above.
-        import skillc.tasks.predict  # noqa: F401
-
+        importlib.import_module("skillc.tasks.predict")
         before = resource.getrusage(resource.RUSAGE_SELF)
         cache = folder / "cache"
         with Client(planned.plan, cache_folder=cache, concurrency=case.limit, transport=transport) as client:
