@@ -47,8 +47,8 @@ class Turns:
     """Rollouts of one turn at a site.
 
     Messages and fields are those of the compiled module: its signature, by DSPy's adapter. What DSPy does between the
-    two for each call (settings, callbacks, a thread, conversions of messages) would take half of the processor time of
-    a compile. `tests/tasks/test_one_turn.py` compares messages, answers and problems with the module's.
+    two for each call (settings, callbacks, a thread, conversions of messages) would take three tenths of the processor
+    time of a compile. `tests/tasks/test_one_turn.py` compares messages, answers and problems with the module's.
     """
 
     def __init__(self, site: Site) -> None:
