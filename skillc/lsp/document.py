@@ -9,6 +9,7 @@ from lsprotocol import types
 from skillc.language.kinds import KINDS
 from skillc.language.links import Link
 from skillc.language.statements import KindDeclaration
+from skillc.lsp.offer import MODIFIERS, TYPES
 from skillc.lsp.workspace import Analysis, Positions, Project
 from skillc.syntax import nodes
 from skillc.syntax.source import Source, Span
@@ -137,13 +138,6 @@ def document_links(project: Project, analysis: Analysis) -> list[types.DocumentL
 
 # ---- semantic tokens ------------------------------------------------------------------------------
 
-
-TYPES = (
-    *("namespace", "type", "class", "enumMember", "parameter", "variable", "property", "function", "keyword"),
-    *("string", "number", "comment", "operator"),
-)
-MODIFIERS = ("declaration", "readonly", "documentation", "defaultLibrary")
-LEGEND = types.SemanticTokensLegend(list(TYPES), list(MODIFIERS))
 
 _DECLARATION, _READONLY, _DOCUMENTATION, _LIBRARY = (1 << i for i in range(len(MODIFIERS)))
 _OF_KIND: Mapping[str, tuple[str, int]] = {

@@ -148,7 +148,6 @@ def line_edits(positions: Positions, old: str, new: str) -> list[types.TextEdit]
 # ---- code actions ---------------------------------------------------------------------------------
 
 
-KINDS = (types.CodeActionKind.QuickFix, types.CodeActionKind.SourceFixAll)
 REASON = "why it may stay"
 
 _SUPPRESSION = re.compile(r"#+[ \t]*skillc:[ \t]*ignore\[[^\]]*[^\]\s,]")

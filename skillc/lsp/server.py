@@ -1,13 +1,15 @@
 """The language server: dispatches the editor's requests to the modules that answer them.
 
 The editor sends whole documents with every change. The analysis of a document is cached until one of its files changes,
-so a request costs at most one check.
+so a request costs at most one check. The modules that answer are loaded when they are first needed, behind the reply
+to `initialize`, for which the editor waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import importlib.util
 import logging
 import os
 import sys
@@ -15,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -23,9 +26,29 @@ from pygls.lsp.server import LanguageServer
 
 from skillc import __version__
 from skillc.errors import SkillcError
-from skillc.lsp import completion, document, findings, hover, names
-from skillc.lsp.costs import Costs, Estimates
-from skillc.lsp.workspace import UTF_16, Analysis, Encoding, Project, name_of
+from skillc.lsp.offer import ACTIONS, LEGEND, TRIGGERS
+
+if TYPE_CHECKING:
+    from skillc.lsp import completion, costs, document, findings, hover, names, workspace
+    from skillc.lsp.costs import Costs
+    from skillc.lsp.workspace import Analysis, Project
+else:
+
+    def late(name: str) -> ModuleType:
+        """Return a module that is executed at the first look at one of its attributes."""
+        found = importlib.util.find_spec(name)
+        found.loader = importlib.util.LazyLoader(found.loader)
+        module = sys.modules[name] = importlib.util.module_from_spec(found)
+        found.loader.exec_module(module)
+        return module
+
+    completion, costs, document, findings, hover, names, workspace = (
+        sys.modules.get(name) or late(name)
+        for name in (
+            f"skillc.lsp.{each}"
+            for each in ("completion", "costs", "document", "findings", "hover", "names", "workspace")
+        )
+    )
 
 QUIET = 0.15
 """Seconds without a change before a document is checked."""
@@ -34,7 +57,6 @@ PATIENCE = 0.4
 """Seconds that a hover waits for the costs; a later hover shows them."""
 
 _REQUEST_FAILED = -32803
-_TRIGGERS = [".", '"', "/", "=", "(", ",", ":", " "]
 
 log = logging.getLogger("skillc.lsp")
 
@@ -55,9 +77,7 @@ class SkillServer(LanguageServer):
     def __init__(self) -> None:
         super().__init__("skillc", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         logging.getLogger("pygls.protocol.json_rpc").addFilter(log_refusal)
-        self.project = Project()
-        self.findings = findings.Findings(self.project)
-        self.estimates = Estimates()
+        self._folders: list[str] = []
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="costs")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._computing: dict[str, Future[Costs | None]] = {}
@@ -65,26 +85,39 @@ class SkillServer(LanguageServer):
 
     # ---- the workspace ----
 
-    def initialize_project(self, params: types.InitializeParams) -> None:
-        """Read the editor's capabilities and folders."""
-        encoding = self.workspace.position_encoding or UTF_16
-        self.project = Project(Encoding(encoding))
-        self.findings = findings.Findings(self.project)
-        folders = [folder.uri for folder in params.workspace_folders or ()]
-        if not folders and params.root_uri:
-            folders = [params.root_uri]
-        self.project.folders = tuple(Path(name_of(uri)) for uri in folders if uri.startswith("file:"))
+    def keep_folders(self, params: types.InitializeParams) -> None:
+        """Keep the editor's folders for the project."""
+        self._folders = [folder.uri for folder in params.workspace_folders or ()]
+        if not self._folders and params.root_uri:
+            self._folders = [params.root_uri]
+
+    @functools.cached_property
+    def project(self) -> Project:
+        """The files of the workspace, in the units and folders of the editor."""
+        made = workspace.Project(workspace.Encoding(self.workspace.position_encoding or workspace.UTF_16))
+        made.folders = tuple(Path(workspace.name_of(uri)) for uri in self._folders if uri.startswith("file:"))
+        return made
+
+    @functools.cached_property
+    def findings(self) -> findings.Findings:
+        """The findings of every open program."""
+        return findings.Findings(self.project)
+
+    @functools.cached_property
+    def estimates(self) -> costs.Estimates:
+        """The estimates of programs."""
+        return costs.Estimates()
 
     def change_folders(self, event: types.WorkspaceFoldersChangeEvent) -> None:
         """Add and remove folders of the workspace."""
-        gone = {name_of(folder.uri) for folder in event.removed}
+        gone = {workspace.name_of(folder.uri) for folder in event.removed}
         kept = [folder for folder in self.project.folders if str(folder) not in gone]
-        self.project.folders = tuple(kept + [Path(name_of(each.uri)) for each in event.added])
+        self.project.folders = tuple(kept + [Path(workspace.name_of(each.uri)) for each in event.added])
 
     def analysis(self, document: types.TextDocumentIdentifier) -> Analysis | None:
         """Analyse a document; None if it can't be read."""
         try:
-            return self.project.analysis(name_of(document.uri))
+            return self.project.analysis(workspace.name_of(document.uri))
         except SkillcError:
             return None
 
@@ -195,6 +228,11 @@ Feature = tuple[str, Handler, Any]
 def _notifications() -> Iterable[Feature]:
     """Return the handlers of the editor's notifications."""
 
+    def initialized(ls: SkillServer, params: types.InitializedParams) -> None:
+        _watch_files(ls)
+        # The language is loaded now, while the editor prepares its first document.
+        ls.project  # noqa: B018
+
     def opened(ls: SkillServer, params: types.DidOpenTextDocumentParams) -> None:
         document = params.text_document
         ls.check_soon(ls.project.open(document.uri, document.text, document.version), wait=0)
@@ -205,8 +243,8 @@ def _notifications() -> Iterable[Feature]:
             ls.check_soon(ls.project.open(document.uri, params.content_changes[-1].text, document.version))
 
     return (
-        (types.INITIALIZE, lambda ls, params: ls.initialize_project(params), None),
-        (types.INITIALIZED, lambda ls, params: _watch_files(ls), None),
+        (types.INITIALIZE, lambda ls, params: ls.keep_folders(params), None),
+        (types.INITIALIZED, initialized, None),
         (types.TEXT_DOCUMENT_DID_OPEN, opened, None),
         (types.TEXT_DOCUMENT_DID_CHANGE, changed, None),
         (types.TEXT_DOCUMENT_DID_CLOSE, lambda ls, params: ls.close(params.text_document.uri), None),
@@ -258,7 +296,7 @@ def _position_requests() -> Iterable[Feature]:
 
     def complete(ls: SkillServer, params: types.CompletionParams) -> types.CompletionList | None:
         try:
-            source = ls.project.source(name_of(params.text_document.uri))
+            source = ls.project.source(workspace.name_of(params.text_document.uri))
             analysis = ls.project.names(source.name)
         except SkillcError:
             return None
@@ -287,7 +325,7 @@ def _position_requests() -> Iterable[Feature]:
 
     return (
         (types.TEXT_DOCUMENT_HOVER, describe, None),
-        (types.TEXT_DOCUMENT_COMPLETION, complete, types.CompletionOptions(trigger_characters=_TRIGGERS)),
+        (types.TEXT_DOCUMENT_COMPLETION, complete, types.CompletionOptions(trigger_characters=TRIGGERS)),
         (types.TEXT_DOCUMENT_SIGNATURE_HELP, _on_analysis(sign), types.SignatureHelpOptions(["(", ","])),
         (types.TEXT_DOCUMENT_DEFINITION, _on_analysis(define), None),
         (types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, _on_analysis(highlight), None),
@@ -320,13 +358,13 @@ def _document_requests() -> Iterable[Feature]:
 
     no_tokens = types.SemanticTokens([])
     return (
-        (types.TEXT_DOCUMENT_FORMATTING, listing(findings.formatting), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, listing(document.document_symbols), None),
-        (types.TEXT_DOCUMENT_FOLDING_RANGE, listing(document.folding_ranges), None),
-        (types.TEXT_DOCUMENT_DOCUMENT_LINK, listing(document.document_links), None),
-        (types.TEXT_DOCUMENT_CODE_ACTION, _on_analysis(act, []), types.CodeActionOptions(list(findings.KINDS))),
-        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _on_analysis(tokens, no_tokens), document.LEGEND),
-        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, _on_analysis(tokens, no_tokens), document.LEGEND),
+        (types.TEXT_DOCUMENT_FORMATTING, listing(lambda *of: findings.formatting(*of)), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, listing(lambda *of: document.document_symbols(*of)), None),
+        (types.TEXT_DOCUMENT_FOLDING_RANGE, listing(lambda *of: document.folding_ranges(*of)), None),
+        (types.TEXT_DOCUMENT_DOCUMENT_LINK, listing(lambda *of: document.document_links(*of)), None),
+        (types.TEXT_DOCUMENT_CODE_ACTION, _on_analysis(act, []), types.CodeActionOptions(list(ACTIONS))),
+        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, _on_analysis(tokens, no_tokens), LEGEND),
+        (types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, _on_analysis(tokens, no_tokens), LEGEND),
         (types.WORKSPACE_SYMBOL, lambda ls, params: document.workspace_symbols(ls.project, params.query), None),
     )
 

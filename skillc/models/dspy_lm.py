@@ -112,8 +112,13 @@ async def ask(client: Client, role: str, messages: Sequence[Mapping[str, Any]]) 
     Raises:
         CallFailed, PermanentFailure, BudgetReached: from the model.
     """
+    return await send(client, role, sent_messages(messages))
+
+
+async def send(client: Client, role: str, messages: tuple[Message, ...]) -> str:
+    """As `ask`, for messages of calls."""
     current = current_scope()
-    completion = await client.complete(Call(role, current.stage, sent_messages(messages), current.sample))
+    completion = await client.complete(Call(role, current.stage, messages, current.sample))
     current.completions.append(completion)
     return completion.text
 

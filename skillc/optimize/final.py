@@ -32,7 +32,8 @@ _CUT_OFF = ("interrupted", DOWN, "time", *SPENDING_CAPS)
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+# As `TrainResult`.
+@dataclass(frozen=True, slots=True, repr=False)
 class FinalResult:
     """The arms `none`, `initial` and `best` on validation and test, and the verdict.
 

@@ -167,11 +167,16 @@ class Recent(OrderedDict[Key, Made]):
     def of(self, key: Key, make: Callable[[], Made]) -> Made:
         """Return what was made for a key; make it if it is not there."""
         if key not in self:
-            self[key] = make()
-            if len(self) > self._MOST:
-                self.popitem(last=False)
+            self.add(key, make())
         self.move_to_end(key)
         return self[key]
+
+    def add(self, key: Key, made: Made) -> None:
+        """Keep what was made for a key."""
+        self[key] = made
+        self.move_to_end(key)
+        if len(self) > self._MOST:
+            self.popitem(last=False)
 
 
 Kind = TypeVar("Kind", bound=type[RolloutKind])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import dspy
@@ -12,80 +13,119 @@ from dspy.utils.exceptions import AdapterParseError
 from pydantic import JsonValue, TypeAdapter
 
 from skillc.document.skill import Document
-from skillc.models.dspy_lm import make_lm
-from skillc.models.failures import find_failure
+from skillc.models.calls import Message
+from skillc.models.dspy_lm import make_lm, send, sent_messages
 from skillc.models.scope import current_scope
 from skillc.outcomes import Example
 from skillc.plan.schema import Plan
 from skillc.program.inputs import target_inputs
 from skillc.program.module import SkillModule, signature_of
 from skillc.program.names import as_read, field_names, instructions
-from skillc.tasks.kind import Recent, Site, Skill, last_reply
+from skillc.tasks.kind import Recent, Site, Skill
 from skillc.tasks.opening import Conversation
 from skillc.text import counted, listed
 from skillc.trajectories.trajectory import Trajectory, one_turn
 
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
+_FORMLESS = "the reply has not the declared form"
+
+
+class _Prompt(NamedTuple):
+    """What all requests with one text of the skill have in common."""
+
+    signature: type[dspy.Signature]
+    system: Message
+
+
+class _Formatted(Recent[str, tuple[Example, tuple[Message, ...]]]):
+    """The messages of examples, by their ids."""
+
+    _MOST = 1024
 
 
 class Turns:
-    """Rollouts of one turn at a site. Concurrent rollouts of one skill text share a module."""
+    """Rollouts of one turn at a site.
+
+    Messages and fields are those of the compiled module: its signature, by DSPy's adapter. What DSPy does between the
+    two for each call (settings, callbacks, a thread, conversions of messages) would take three tenths of the processor
+    time of a compile. `tests/tasks/test_one_turn.py` compares messages, answers and problems with the module's.
+    """
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self._context = dspy_settings(site)
-        self._modules: Recent[str | None, SkillModule] = Recent()
-        self._conversations: Recent[tuple[str, str | None], Conversation] = Recent()
+        self._task = as_read(site.plan.task)
         self._names = field_names(site.plan.task)
+        self._adapter = dspy.ChatAdapter(use_json_adapter_fallback=False)
+        self._skills: Recent[str | None, _Prompt] = Recent()
+        self._examples = _Formatted()
+        self._conversations: Recent[tuple[str, str | None], Conversation] = Recent()
 
     async def run(self, skill: Skill | None, example: Example, *, sample: int) -> Trajectory:
         """As `RolloutKind.run`; an unreadable reply is the problem of the trajectory."""
         offered = self.site.offered(skill)
         if offered:
             return await self._opening(skill, offered, example)
-        module = self._module(self.site.read_at_once(skill))
+        prompt = self._prompt(self.site.read_at_once(skill))
+        reply = await send(self.site.client, self.site.role, (prompt.system, *self._request(prompt, example)))
+        if not reply:
+            return one_turn(reply, problem=_FORMLESS)
         try:
-            with dspy.context(**self._context):
-                prediction = await module.acall(**example.inputs)
+            fields = self._adapter.parse(prompt.signature, reply)
         except AdapterParseError as raised:
-            if find_failure(raised) is not None:
-                raise
-            return one_turn(last_reply(current_scope().completions), problem=unreadable(raised))
-        values, problem = values_of(prediction, self.site.plan)
-        return one_turn(last_reply(current_scope().completions), values, problem=problem)
+            return one_turn(reply, problem=unreadable(raised))
+        values, problem = values_of(self._by_name(fields), self.site.plan)
+        return one_turn(reply, values, problem=problem)
+
+    def _prompt(self, text: str | None) -> _Prompt:
+        def make() -> _Prompt:
+            told = instructions(self.site.plan.task, text)
+            module = SkillModule(self._task, self.site.plan.skill.name, told)
+            signature = module.predictors()[0].signature
+            return _Prompt(signature, sent_messages(self._adapter.format(signature, [], {}))[0])
+
+        return self._skills.of(text, make)
+
+    def _request(self, prompt: _Prompt, example: Example) -> tuple[Message, ...]:
+        """Return the messages after the system message; they are the same for every text of the skill."""
+        known = self._examples.get(example.id)
+        if known is not None and known[0] is example:
+            return known[1]
+        messages = sent_messages(self._adapter.format(prompt.signature, [], self._inputs(example)))[1:]
+        # Images would take too much memory.
+        if not current_scope().images:
+            self._examples.add(example.id, (example, messages))
+        return messages
+
+    def _inputs(self, example: Example) -> dict[str, Any]:
+        """Return the inputs by the names of the signature, as the model reads them."""
+        read = target_inputs(self._task, example.inputs, self.site.root, current_scope().images)
+        return {self._names.get(name, name): value for name, value in read.items()}
+
+    def _by_name(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return outputs by the names of the task."""
+        return {name: fields[own] for name, own in self._names.items() if own in fields}
 
     async def _opening(self, skill: Skill | None, offered: tuple[Document, ...], example: Example) -> Trajectory:
         """Run one example whose target opens skills by itself."""
-        plan, task = self.site.plan, as_read(self.site.plan.task)
         conversation = self._conversation(skill, offered)
-        read = target_inputs(task, example.inputs, self.site.root, current_scope().images)
-        given = {self._names[name]: value for name, value in read.items()}
-        talk = await conversation.run(self.site.client, self.site.role, given)
+        talk = await conversation.run(self.site.client, self.site.role, self._inputs(example))
         try:
             fields = conversation.fields(talk.reply)
         except AdapterParseError as raised:
             limit = f"it opened skills to its limit, {counted(talk.turns - 1, 'time')}"
             return replace(talk, problem=limit if talk.outcome == "turns" else unreadable(raised))
-        prediction = dspy.Prediction(**{name: fields[given] for name, given in self._names.items() if given in fields})
-        values, problem = values_of(prediction, plan)
+        values, problem = values_of(self._by_name(fields), self.site.plan)
         return replace(talk, answer=values, problem=problem, outcome=talk.outcome if values is None else "finished")
 
     def _conversation(self, skill: Skill | None, offered: tuple[Document, ...]) -> Conversation:
         key = (skill.document.about, skill.text) if skill is not None else ("", None)
-        text, task = self.site.read_at_once(skill), as_read(self.site.plan.task)
+        text, task = self.site.read_at_once(skill), self._task
 
         def make() -> Conversation:
             signature = signature_of(task, self.site.plan.skill.name, instructions(task, text))
             return Conversation(signature, offered, reasons=task.rollout.kind == "chain_of_thought")
 
         return self._conversations.of(key, make)
-
-    def _module(self, text: str | None) -> SkillModule:
-        task, name = self.site.plan.task, self.site.plan.skill.name
-        return self._modules.of(
-            text,
-            lambda: SkillModule(as_read(task), name, instructions(task, text), root=self.site.root, by_reference=True),
-        )
 
 
 class _OnceForASignature(dspy.ChatAdapter):  # type: ignore[misc]  # dspy has no types
@@ -115,7 +155,7 @@ def dspy_settings(site: Site, adapter: dspy.ChatAdapter | None = None, *, calls_
     }
 
 
-def values_of(prediction: dspy.Prediction, plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:
+def values_of(prediction: Mapping[str, Any], plan: Plan) -> tuple[dict[str, JsonValue] | None, str | None]:
     """Return the outputs as JSON values, or the problem with one of them."""
     values: dict[str, JsonValue] = {}
     for field in plan.task.outputs:
@@ -147,7 +187,7 @@ def unreadable(raised: AdapterParseError) -> str:
     text = " ".join(str(raised).split())
     start = text.find("Failed to parse field ")
     if start < 0:
-        return "the reply has not the declared form"
+        return _FORMLESS
     rest = text[start + len("Failed to parse field ") :]
     name, _, rest = rest.partition(" with value ")
     value = rest.partition(" from the LM response.")[0]

@@ -83,6 +83,22 @@ def test_nothing_but_the_protocol_reaches_standard_output():
     assert process.returncode == 0
 
 
+def test_the_reply_to_initialize_needs_nothing_of_the_language():
+    code = (
+        "import sys\n"
+        "from skillc.lsp.server import build\n"
+        "from lsprotocol import types\n"
+        "server = build()\n"
+        "heavy = ('skillc.frontend', 'skillc.language.check', 'skillc.budget.bounds')\n"
+        "before = [name for name in heavy if name in sys.modules]\n"
+        "hello = types.InitializeParams(types.ClientCapabilities())\n"
+        "server.protocol.fm.features[types.INITIALIZE](hello)\n"
+        "print(before, [name for name in heavy if name in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] []\n"
+
+
 def test_without_pygls_it_says_what_to_install(monkeypatch):
     import importlib.util
 

@@ -32,7 +32,8 @@ COMPLETED = (*_FINISHED, "undecided")
 _IDLE_EPOCHS = 2
 
 
-@dataclass(frozen=True, slots=True)
+# asyncio writes the result of its main task into an error that it drops: that would be the text of a whole run.
+@dataclass(frozen=True, slots=True, repr=False)
 class TrainResult:
     """The result of the loop, input of the final test.
 

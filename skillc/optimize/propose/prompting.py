@@ -293,7 +293,9 @@ def draft_messages(brief: Briefing, request: DraftRequest) -> Messages:
     values = _values(request)
     named = _with_limits(brief, values.pop("written"))
     has_rules = any(section.name in request.written and section.used for section in brief.sections)
-    return _render("draft", brief, sections_to_write=named, has_rules=has_rules, **values)
+    # A filter of Jinja would take longer for the cases of a whole split than the rest of the prompt.
+    has_calls = any(case.calls for case in request.cases)
+    return _render("draft", brief, sections_to_write=named, has_rules=has_rules, has_calls=has_calls, **values)
 
 
 def tidy_messages(brief: Briefing, *, written: Sequence[str], confusion: Sequence[ConfusionRow] = ()) -> Messages:
