@@ -17,6 +17,15 @@ def test_what_is_trained_is_what_transformers_runs():
     assert found["difference"] < 1e-4 * found["scores"]
 
 
+def test_matrices_are_multiplied_in_half_precision_only_where_a_processor_can():
+    kinds = ({"avx2": True, "avx512_bf16": False}, {"avx512_bf16": True}, {"amx_bf16": True}, {"bf16": True})
+    code = f"""if True:
+        from local_model.making.network import precision
+        print([str(precision(cpu, cuda=cuda)) for cuda in (False, True) for cpu in {kinds!r}])"""
+    found = said("-c", code, cwd=HERE.parent / "examples")
+    assert found.strip() == str(["torch.float32", *["torch.bfloat16"] * 7])
+
+
 def test_it_follows_rules_of_words_and_phrasings_that_it_never_saw(tmp_path):
     figures = tmp_path / "figures.json"
     line = ("-m", "local_model.making.evaluate", MODEL, "--n", "100", "--seed", "2", "--json", figures)

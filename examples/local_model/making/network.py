@@ -6,7 +6,7 @@ carry the names of `Qwen3ForCausalLM`; `tests` compare the two.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812 - as everywhere
 
-MATRICES = torch.bfloat16  # in which matrices are multiplied
+
+def precision(cpu: Mapping[str, object], *, cuda: bool) -> torch.dtype:
+    """Return the type in which matrices are multiplied fastest: a CPU without instructions for bfloat16 emulates it."""
+    return torch.bfloat16 if cuda or any(name.endswith("bf16") and has for name, has in cpu.items()) else torch.float32
+
+
+MATRICES = precision(torch.cpu.get_capabilities(), cuda=torch.cuda.is_available())
 CODE = 8.0  # size of a code's numbers: large, so that what layers add at first does not drown it
 
 
@@ -44,7 +50,7 @@ def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """X times a matrix, in half precision."""
+    """X times a matrix."""
     return F.linear(x.to(MATRICES), weight.to(MATRICES))
 
 
