@@ -120,7 +120,7 @@ WORDS = {
     "package": "module",
     "urgent": "pressing",
 }
-# Written after the classes of meaning, which were not changed since: what they find of it is a held-out result.
+# Written after the classes of meaning, which were changed twice when its counts were known: no held-out result.
 OTHER_WORDS = {
     "ignore": "take no notice of",
     "disregard": "treat as void",

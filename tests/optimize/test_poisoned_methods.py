@@ -17,6 +17,7 @@ from skillc.frontend import estimate, plan_file
 from skillc.models.client import Client
 from skillc.optimize.from_sessions import refusal_of, refused
 from skillc.optimize.host import SilentObserver
+from skillc.optimize.propose.prompting import draft_messages
 from skillc.optimize.propose.replies import MetaSkillReply
 from skillc.optimize.strategies.epoch_review import meta_skill
 from skillc.pipeline.compile import Job, compile_job
@@ -147,6 +148,15 @@ def test_each_way_would_bring_it_in_without_the_scan_of_rules(tmp_path, way):
     with patch("skillc.optimize.from_sessions.refusal", lambda engine, text: ""), loose:
         text, decisions, _ = compiled(tmp_path, (method, settings), ATTACK)
     assert ATTACK in text or any(ATTACK in json.dumps(each) for each in decisions if each["result"] == "accept")
+
+
+def test_the_revision_of_a_draft_is_shown_what_was_left_out_of_it_and_why(tmp_path):
+    with patch("skillc.optimize.propose.draft.draft_messages", wraps=draft_messages) as asked:
+        compiled(tmp_path, ("skillc", ("optimize.drafts=3", "optimize.batch=30")), ATTACK)
+    revisions = [(b, r) for b, r in (call.args for call in asked.call_args_list) if r.tried]
+    assert revisions and all(request.refused for _, request in revisions)
+    text = draft_messages(*revisions[0])[-1]["content"]
+    assert f'<edit why="the rule asks to send data">add to rules: {ATTACK}</edit>' in text
 
 
 # ---- the texts that are no rule ----------------------------------------------------------------------

@@ -292,6 +292,7 @@ class _Writer:
             cases=self._cases(cases, best.text),
             tried=True,
             mostly_right=self._mostly_right,
+            refused=best.refused,
         )
         messages = draft_messages(briefing(engine, replace(self._state, incumbent=best.text)), request)
         reply = await self._ask(messages, best.text, engine.plan.optimize.drafts)

@@ -41,7 +41,8 @@ Messages = tuple[Message, ...]
 # Every tag that a template writes; a test compares the two.
 _TAG_NAMES = """
 after answer before case cases confusion decision decisions edit edits feedback found gold hit input last memory
-otherwise outcome patch patches rejected request section sections skill steps summary task trajectories trajectory
+otherwise outcome patch patches refused rejected request section sections skill steps summary task trajectories
+trajectory
 """
 TAGS = tuple(_TAG_NAMES.split())
 _PROMPTS = Path(__file__).parent / "prompts"
@@ -246,6 +247,7 @@ class DraftRequest:
         kept_back: whether some failures are held out of the prompt.
         mostly_right: whether most cases of the batch are successes.
         tried: whether the skill is a draft, and `wrong` and `right` are the cases of its trial.
+        refused: rules that were left out of the draft because of the sessions in the data, each with the reason.
     """
 
     written: Sequence[str]
@@ -256,6 +258,7 @@ class DraftRequest:
     kept_back: bool = False
     mostly_right: bool = False
     tried: bool = False
+    refused: Sequence[tuple[str, str]] = ()
 
 
 def reflect_messages(brief: Briefing, request: ReflectRequest) -> Messages:
