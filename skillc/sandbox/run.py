@@ -30,12 +30,13 @@ from skillc.sandbox.policy import IMAGE, MAPPED, SYSTEM, WORK, Kind, Policy
 CHOSEN: tuple[Kind, ...] = ("bubblewrap", "landlock")
 """Sandboxes that are chosen without being declared, in the order of preference."""
 
-# What programs read of /etc: the linker, certificates, the time zone, the names of users, services and this machine.
+# What programs read of /etc: the linker, certificates, the time zone, types of files, the names of users, services and
+# this machine.
 _ETC = tuple(
     f"/etc/{name}"
     for name in (
         *("alternatives", "ca-certificates", "group", "hosts", "ld.so.cache", "localtime"),
-        *("nsswitch.conf", "passwd", "pki", "ssl"),
+        *("mime.types", "nsswitch.conf", "passwd", "pki", "ssl"),
     )
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/proc/self")

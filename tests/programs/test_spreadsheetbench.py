@@ -114,10 +114,13 @@ def test_a_round_shows_errors_and_scores_the_last_program_on_every_case():
     assert "no program in the reply" in told and not done
     told, _, done, _ = environment.step("```python\nimport openpyxl\nopenpyxl.load_workbook('/etc/nothing.xlsx')\n```")
     assert "the program failed" in told and "/etc/nothing.xlsx" in told and not done
-    # The right answers are not in the sandbox.
-    spy = f"import os\nprint(os.path.exists({str(FOLDER / 'data')!r}), sorted(os.listdir()))\nraise SystemExit(3)"
+    # The right answers can't be read in the sandbox.
+    spy = (
+        f"import os\ntry:\n    print(os.listdir({str(FOLDER / 'data')!r}))\n"
+        "except OSError:\n    print('hidden', sorted(os.listdir()))\nraise SystemExit(3)"
+    )
     told, _, done, _ = environment.step(f"```python\n{spy}\n```")
-    assert "False ['1_input.xlsx', '2_input.xlsx', '3_input.xlsx']" in told and not done
+    assert "hidden ['1_input.xlsx', '2_input.xlsx', '3_input.xlsx']" in told and not done
     assert environment.score() == 0
     # Right on the first case only.
     name = grader_value(task, 0)
