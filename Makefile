@@ -46,7 +46,7 @@ types: .venv/installed
 pytest: .venv/installed
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-# The long tests, and all examples of the property tests; CI runs them after `make test`.
+# The long tests, and all examples of the property tests: after a change of the loop, the gates or the store.
 test-thorough: .venv/installed
 	SKILLC_THOROUGH=1 $(BIN)/python -m pytest -n $(WORKERS) -m "thorough or hypothesis"
 
