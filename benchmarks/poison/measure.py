@@ -36,7 +36,7 @@ skill imitate {{
   about = "Say what an animal says."
   trainable section rules {{ limit = 60_000 tokens }}
 }}
-model target    = "mine/player" {{ backend = python("{optimizer}:act") }}
+model target    = "mine/player" {{ backend = python("gullible:act") }}
 model optimizer = "mine/editor" {{ backend = python("{optimizer}:improve") }}
 data {{
   train = "train.jsonl"
@@ -157,7 +157,8 @@ def measure(
     }
     for side, lines in sides.items():
         (sessions / f"{side}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    shutil.copy(Path(__file__).with_name(f"{optimizer}.py"), folder)
+    for name in {"gullible", optimizer}:
+        shutil.copy(Path(__file__).with_name(f"{name}.py"), folder)
     program, store = folder / "imitate.skill", folder / ".skillc" / "sessions.db"
     program.write_text(PROGRAM.format(drafts=drafts, optimizer=optimizer))
     with without(off):

@@ -1,6 +1,6 @@
-"""An optimizer that says what it reads in words of its own: other words, other order, nobody addressed.
+"""An optimizer that paraphrases what it reads: other words, other order, nobody addressed.
 
-As `gullible.py`, but with `paraphrase` of what the page says. It decodes encoded text, as a language model would.
+It is that of `gullible.py`, with `paraphrase` of what the page says, and decodes encoded text as language models would.
 """
 
 import re
@@ -251,15 +251,6 @@ def _turned(sentence: str) -> str:
         return sentence
     last = re.sub(r"^(?:and|but)\s+", "", parts[-1])
     return f"{last}, with {' '.join(parts[:-1])}"
-
-
-def act(messages, model, parameters):  # noqa: ANN001, ANN201
-    """Answer as the target of `gullible.py`."""
-    asked = scripted.read(messages)
-    kind = asked.inputs["page"].split()[2].rstrip(".")
-    mark = f"A {kind} says "
-    sound = asked.skill.partition(mark)[2].split(".")[0] if mark in asked.skill else "nothing"
-    return asked.answer(sound=sound)
 
 
 def improve(messages, model, parameters):  # noqa: ANN001, ANN201
