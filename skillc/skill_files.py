@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -20,8 +20,12 @@ SKIPPED = frozenset({"__pycache__", "node_modules"})
 _EXECUTABLE = 0o755
 
 
-def list_folder(folder: Path) -> dict[str, Path]:
+def list_folder(folder: Path, only: Collection[str] | None = None) -> dict[str, Path]:
     """Return the files below a folder by their paths with `/`, without hidden files and caches.
+
+    Args:
+        folder: of a skill.
+        only: the paths to look at, None for all.
 
     Raises:
         SkillcError: the folder cannot be read, or contains a link or a device, a name that other systems cannot
@@ -30,7 +34,7 @@ def list_folder(folder: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     size = 0
     try:
-        for file in _walk(folder):
+        for file in _walk(folder, only):
             name = file.relative_to(folder).as_posix()
             _check_name(folder, name)
             bytes_ = file.stat().st_size
@@ -52,14 +56,14 @@ def list_folder(folder: Path) -> dict[str, Path]:
     return found
 
 
-def read_folder(folder: Path) -> dict[str, bytes]:
+def read_folder(folder: Path, only: Collection[str] | None = None) -> dict[str, bytes]:
     """Return the contents of the files below a folder, as `list_folder` finds them.
 
     Raises:
         SkillcError: as `list_folder`, or a file cannot be read.
     """
     try:
-        return {name: file.read_bytes() for name, file in list_folder(folder).items()}
+        return {name: file.read_bytes() for name, file in list_folder(folder, only).items()}
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
 
@@ -76,7 +80,9 @@ def decoded(name: str, content: bytes, encoding: str = "utf-8") -> str:
         raise SkillcError(f"`{name}` is not UTF-8: byte {problem.start}", hint="save it as UTF-8") from problem
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, only: Collection[str] | None) -> Iterator[Path]:
+    looked_at = only if only is None else {*only, *(str(each) for name in only for each in PurePosixPath(name).parents)}
+
     def fail(problem: OSError) -> None:
         raise problem
 
@@ -85,6 +91,9 @@ def _walk(folder: Path) -> Iterator[Path]:
         for name in sorted([*names, *(each for each in folders if Path(place, each).is_symlink())]):
             file = Path(place, name)
             if name.startswith("."):
+                continue
+            # A link in the place of a folder that is looked at hides what is.
+            if looked_at is not None and file.relative_to(folder).as_posix() not in looked_at:
                 continue
             if file.is_symlink() or not file.is_file():
                 raise SkillcError(f"`{file}` is not a plain file", hint="replace it by a copy of the file")

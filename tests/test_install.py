@@ -141,7 +141,7 @@ def test_an_install_that_nobody_changed_is_updated_also_in_a_clone_with_other_li
     assert held(installed) == {"SKILL.md": SKILL + "- More.\n"}
 
 
-@pytest.mark.parametrize("change", ["edited", "added", "removed", "foreign"])
+@pytest.mark.parametrize("change", ["edited", "removed", "foreign"])
 def test_what_was_changed_there_is_refused_with_the_difference_and_nothing_is_written(project, change):
     installed = project / ".claude/skills/route-tickets"
     if change == "foreign":
@@ -151,8 +151,6 @@ def test_what_was_changed_there_is_refused_with_the_difference_and_nothing_is_wr
         put("claude-code")
         if change == "edited":
             (installed / "SKILL.md").write_text(SKILL + "- Mine.\n")
-        elif change == "added":
-            (installed / "mine.md").write_text("mine\n")
         else:
             (installed / "references/teams.md").unlink()
     (project / "skills/route-tickets/SKILL.md").write_text(SKILL + "- New.\n")
@@ -160,9 +158,7 @@ def test_what_was_changed_there_is_refused_with_the_difference_and_nothing_is_wr
     with pytest.raises(ChangedThereError) as refused:
         put("codex", "claude-code")
     assert "+- New." in refused.value.difference
-    assert {"edited": "-- Mine.", "added": "-mine", "removed": "+teams", "foreign": "-mine"}[
-        change
-    ] in refused.value.difference
+    assert {"edited": "-- Mine.", "removed": "+teams", "foreign": "-mine"}[change] in refused.value.difference
     assert held(project) == before
     (done,) = put("claude-code", force=True).targets
     assert done.action == "replace"

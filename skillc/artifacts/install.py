@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
+from skillc.artifacts.foreign import Present, are_carried, carry, look_into
 from skillc.artifacts.loading import paths_of_program, program_in
 from skillc.artifacts.owner import path_to
 from skillc.conflict import check_merged
@@ -72,7 +73,7 @@ class InstallTarget:
 
     Attributes:
         agent: a key of `AGENTS`.
-        present: digests of the files that are there, None without any.
+        present: digests of the files that are replaced, None without any.
     """
 
     agent: str
@@ -158,7 +159,7 @@ def install_files(
         places: agents and their folders of skills.
         force: overwrite changed files.
         dry_run: write nothing.
-        may_replace: whether these files in a destination may be overwritten, whatever its record says.
+        may_replace: whether these files of a skill in a destination may be overwritten, whatever its record says.
         commit: called when all copies are written and all destinations checked, before the first one is replaced.
 
     Raises:
@@ -280,7 +281,10 @@ def _target(
         return InstallTarget(agent, folder, "install")
     if not folder.is_dir():
         raise SkillcError(f"`{folder}` is a file", hint="remove it")
-    present, record, origin = read_folder(folder), read_record(folder), origin_of(paths, folder)
+    record, origin = read_record(folder), origin_of(paths, folder)
+    present = look_into(folder, record, files).ours
+    if not present:
+        return InstallTarget(agent, folder, "install", {})
     digests = _digests(present)
     if present == files and record.get("from") == origin:
         return InstallTarget(agent, folder, "unchanged", digests)
@@ -327,7 +331,9 @@ def _write(
     check: Callable[[], Sequence[InstallTarget]],
     commit: Callable[[], object],
 ) -> None:
-    """Copy a skill beside all destinations, check these again, commit, then move each copy into place."""
+    """Copy a skill beside all destinations with what is not ours there, check these again, commit, then move each copy
+    into place.
+    """
     staged: list[tuple[InstallTarget, Path]] = []
     try:
         for target in targets:
@@ -336,10 +342,13 @@ def _write(
             new.parent.mkdir(parents=True, exist_ok=True)
             new.mkdir()
             write_folder(new, files)
+            if target.present is not None:
+                found = look_into(target.folder, read_record(target.folder), files)
+                carry(target.folder, new, found.foreign)
         checked = {target.folder: target for target in check()}
         commit()
         for target, new in staged:
-            _swap(checked[target.folder], new, origin_of(paths, target.folder), _digests(files))
+            _swap(checked[target.folder], new, origin_of(paths, target.folder), files)
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
     finally:
@@ -347,15 +356,17 @@ def _write(
             shutil.rmtree(new, ignore_errors=True)
 
 
-def _swap(target: InstallTarget, new: Path, origin: str, digests: Mapping[str, str]) -> None:
+def _swap(target: InstallTarget, new: Path, origin: str, files: Contents) -> None:
     """Move a copy into place. The record lists the old and the new files while either may be there."""
-    folder, old = target.folder, beside(target.folder, "old")
+    folder, old, digests = target.folder, beside(target.folder, "old"), _digests(files)
     record: dict[str, object] = {"format_version": 1, "from": origin, "files": digests}
-    before = read_record(folder).get("files")
+    recorded = read_record(folder)
+    before = recorded.get("files")
     _write_record(folder, {**record, "files": before, "writing": digests} if before else record)
     if folder.exists():
         folder.rename(old)
-        if _digests(read_folder(old)) != target.present:
+        found = look_into(old, recorded, files)
+        if _digests(found.ours) != (target.present or {}) or not are_carried(old, new, found.foreign):
             old.rename(folder)
             raise SkillcError(f"`{folder}` was changed while it was being replaced", hint="run the command again")
     try:
@@ -380,14 +391,20 @@ def _recover(folder: Path) -> None:
         for old in sorted(folder.parent.glob(f".{folder.name}.*.old")):
             if not folder.exists():
                 old.rename(folder)
-            elif _digests(read_folder(old)) in (record.get("files"), record.get("writing"), record.get("before")):
-                shutil.rmtree(old)
+            elif _is_replaced(found := look_into(old, record), record):
+                carry(old, folder, found.foreign)
+                if are_carried(old, folder, found.foreign):
+                    shutil.rmtree(old)
         for new in folder.parent.glob(f".{folder.name}.*.new"):
             # A younger one may belong to a running process.
             if now - new.stat().st_mtime > _ABANDONED:
                 shutil.rmtree(new)
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
+
+
+def _is_replaced(found: Present, record: Mapping[str, object]) -> bool:
+    return _digests(found.ours) in (record.get("files"), record.get("writing"), record.get("before"))
 
 
 def beside(folder: Path, what: str) -> Path:

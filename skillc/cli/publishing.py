@@ -242,7 +242,7 @@ def uninstall(
     """Remove SKILL from the folders of the agents that `skills.toml` names, from all of them or from none.
 
     With its last destination SKILL leaves the manifest. Its versions and its log stay in `skills.adopted`. A folder
-    that was changed by hand, or in which somebody put other files, is not removed, and the difference is shown.
+    that was changed by hand is not removed, and the difference is shown. Files that somebody else put there stay.
 
     Exit status: 0 done, 2 an error.
     """

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from skillc.artifacts.install import place_of
+from skillc.artifacts.foreign import look_into
+from skillc.artifacts.install import place_of, read_record
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
-from skillc.publish.kept import adopted, digest_of, read_log, replaced
+from skillc.publish.kept import Files, adopted, digest_of, read_log, replaced
 from skillc.publish.manifest import Entry, Scope
-from skillc.skill_files import read_folder
 
 State = Literal["up to date", "missing", "another version", "changed by hand", "unreadable"]
 
@@ -22,8 +22,9 @@ class Destination:
 
     Attributes:
         folder: of the skill in the agent's folder of skills.
-        digest: of the files that are there, None without any.
-        files: empty without any.
+        digest: of `files`, None without any.
+        files: those that skillc wrote, edited or not, and others in the place of one that is to be installed.
+        foreign: paths of all others there, which every command keeps.
         problem: why it cannot be read.
     """
 
@@ -34,16 +35,26 @@ class Destination:
     digest: str | None = None
     files: Mapping[str, bytes] | None = None
     problem: str = ""
+    foreign: tuple[str, ...] = ()
 
 
-def destinations(root: Path, entry: Entry, environment: Mapping[str, str]) -> tuple[Destination, ...]:
+def destinations(
+    root: Path, entry: Entry, environment: Mapping[str, str], brings: Files | None = None
+) -> tuple[Destination, ...]:
     """Return the destinations of an entry with their states.
+
+    Args:
+        root: the folder of the manifest.
+        entry: of the skill.
+        environment: variables that locate the user's folders.
+        brings: the version that is to be installed; a file of somebody else in the place of one of its files is an
+            edit by hand.
 
     Raises:
         SkillcError: a folder of skills is unknown, or behind a link that leads out of the project.
     """
     known = known_versions(root, entry.name)
-    return tuple(_destination(entry, known, *each) for each in folders(root, entry, environment))
+    return tuple(_destination(entry, known, brings, *each) for each in folders(root, entry, environment))
 
 
 def folders(root: Path, entry: Entry, environment: Mapping[str, str]) -> list[tuple[Scope, str, Path]]:
@@ -100,7 +111,9 @@ def has_version(root: Path, entry: Entry) -> bool:
     return entry.version is not None and adopted(root).version(entry.name, entry.version) is not None
 
 
-def _destination(entry: Entry, known: Collection[str], scope: Scope, agent: str, place: Path) -> Destination:
+def _destination(
+    entry: Entry, known: Collection[str], brings: Files | None, scope: Scope, agent: str, place: Path
+) -> Destination:
     folder = place / entry.name
     if folder.is_symlink():
         problem = f"`{folder}` is a link to `{folder.readlink()}`"
@@ -110,14 +123,16 @@ def _destination(entry: Entry, known: Collection[str], scope: Scope, agent: str,
     if not folder.is_dir():
         return Destination(scope, agent, folder, "unreadable", problem=f"`{folder}` is a file")
     try:
-        files = read_folder(folder)
+        found = look_into(folder, read_record(folder), brings)
     except SkillcError as problem:
         return Destination(scope, agent, folder, "unreadable", problem=problem.message)
-    digest = digest_of(files)
+    if not found.ours:
+        return Destination(scope, agent, folder, "missing", foreign=found.foreign)
+    digest = digest_of(found.ours)
     if digest == entry.version:
         state: State = "up to date"
     elif digest in known:
         state = "another version"
     else:
         state = "changed by hand"
-    return Destination(scope, agent, folder, state, digest, files)
+    return Destination(scope, agent, folder, state, digest, found.ours, foreign=found.foreign)

@@ -192,7 +192,7 @@ def _bring(
         version = pinned_version(root, entry)
         check_adoptable(version.paths)
         files, lock, known = version.files(), version.lock(), known_versions(root, entry.name)
-        changed = edited(destinations(root, entry, environment))
+        changed = edited(destinations(root, entry, environment, files))
         if changed and not force:
             diff = "".join(text_diff(files, each.files or {}, f"{each.folder}/") for each in changed)
             raise EditedThereError(entry.name, changed, diff)
@@ -249,7 +249,7 @@ def _add(
     places = [(agent, place) for _, agent, place in folders(root, new, environment)]
 
     if force and not dry_run:
-        keep_copies(root, name, edited(destinations(root, replace(new, version=entry.version), environment)))
+        keep_copies(root, name, edited(destinations(root, replace(new, version=entry.version), environment, files)))
 
     def commit() -> None:
         if before is None or before.version is None:

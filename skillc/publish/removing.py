@@ -1,22 +1,22 @@
 """Remove an installed skill from agents' folders: all that were asked for, or none.
 
-A journal and the manifest are written first, then each folder is moved beside its place, then the log gets its line,
-and last the moved folders are deleted. A kill before the journal leaves everything as it was; after it, the next
-command finishes the removal. An error brings everything back.
+A journal and the manifest are written first, then each folder is moved beside its place; a folder with what skillc did
+not write there takes its place. Then the log gets its line, and last the moved folders are deleted. A kill before the
+journal leaves everything as it was; after it, the next command finishes the removal. An error brings everything back.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from skillc.artifacts.install import beside, record_path
+from skillc.artifacts.foreign import are_carried, carry, look_into, without_junk
+from skillc.artifacts.install import beside, read_record, record_path
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -24,13 +24,13 @@ from skillc.publish.destinations import Destination, folders
 from skillc.publish.kept import append_log, cannot_write, digest_of, journal_path, read_log
 from skillc.publish.manifest import MANIFEST, Entry, read_manifest, remove_entry, write_entry
 from skillc.publish.waiting import unstage
-from skillc.skill_files import SKIPPED, read_folder
 
 REMOVES = "removes"
 """The key of a journal that is of a removal: the destinations, by scope and agent."""
 # A folder that was moved away and is to be deleted. No install restores one of this name.
 _GONE = "gone"
-_JUNK = frozenset({".DS_Store"})
+# What stays of it: links to the files that skillc did not write. An install removes one that a kill left.
+_LEFT = "new"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,6 @@ def without(entry: Entry, places: Collection[tuple[str, str]]) -> Entry:
     return replace(entry, project=project, user=tuple(each for each in entry.user if ("user", each) not in places))
 
 
-def hidden_files(folder: Path) -> Iterator[Path]:
-    """Yield hidden files below a folder, which are in no version of a skill: somebody else put them there."""
-    for place, inner, names in os.walk(folder):
-        inner[:] = sorted(each for each in inner if each not in SKIPPED)
-        for name in sorted(names):
-            file = Path(place, name)
-            if name not in _JUNK and any(part.startswith(".") for part in file.relative_to(folder).parts):
-                yield file
-
-
 def apply_removal(project: Path, removal: Removal) -> None:
     """Remove destinations and their entry.
 
@@ -92,7 +82,7 @@ def apply_removal(project: Path, removal: Removal) -> None:
             append_log(project, name, removal.record)
         except (OSError, SkillcError):
             for folder, gone in reversed(moved):
-                gone.rename(folder)
+                _bring_back(folder, gone)
             write_atomically(manifest, before)
             journal.unlink()
             raise
@@ -148,21 +138,50 @@ def _move_away(targets: Sequence[Path], may_remove: Collection[str], moved: list
     for folder in targets:
         if folder.is_symlink() or not folder.exists():
             continue
-        gone = beside(folder, _GONE)
-        folder.rename(gone)
-        moved.append((folder, gone))
-        if digest_of(read_folder(gone)) not in may_remove:
-            moved.pop()
-            gone.rename(folder)
-            raise SkillcError(f"`{folder}` was changed while it was being removed", hint="run the command again")
+        gone, left, record = beside(folder, _GONE), beside(folder, _LEFT), read_record(folder)
+        found = look_into(folder, record)
+        if not found.ours:
+            continue
+        shutil.rmtree(left, ignore_errors=True)
+        try:
+            kept = without_junk(found.foreign)
+            if kept:
+                left.mkdir()
+                carry(folder, left, kept)
+            folder.rename(gone)
+            moved.append((folder, gone))
+            found = look_into(gone, record)
+            kept = without_junk(found.foreign)
+            if digest_of(found.ours) not in may_remove or not are_carried(gone, left, kept):
+                moved.pop()
+                gone.rename(folder)
+                raise SkillcError(f"`{folder}` was changed while it was being removed", hint="run the command again")
+            if kept:
+                left.rename(folder)
+        finally:
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _bring_back(folder: Path, gone: Path) -> None:
+    """Undo `_move_away`: the moved folder has what its stand-in has."""
+    if folder.exists():
+        folder.rename(beside(folder, _LEFT))
+        shutil.rmtree(beside(folder, _LEFT), ignore_errors=True)
+    gone.rename(folder)
 
 
 def _delete(project: Path, left: Entry, targets: Sequence[Path]) -> None:
     """Delete what was moved away and the records, and end the journal if nothing is left of them."""
     for folder in targets:
+        record = read_record(folder)
         for gone in folder.parent.glob(f".{folder.name}.*.{_GONE}"):
+            # A kill may have come before the rest was moved into its place.
+            try:
+                carry(gone, folder, without_junk(look_into(gone, record).foreign))
+            except OSError as problem:
+                raise cannot_write(problem, folder) from problem
             shutil.rmtree(gone, ignore_errors=True)
-        if not folder.exists():
+        if not folder.exists() or not look_into(folder, record).ours:
             with suppress(OSError):
                 record_path(folder).unlink(missing_ok=True)
     if not left.agents:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from skillc.artifacts.foreign import topmost, without_junk
 from skillc.artifacts.install import InstallTarget
 from skillc.dataclass import dataclass
 from skillc.diagnostics.render import printable
@@ -21,7 +22,7 @@ from skillc.publish.staging import Adoption, Held, Prepared, changes_of, hold
 from skillc.publish.transaction import check_not_quarantined
 from skillc.publish.uninstalling import Uninstalled
 from skillc.publish.waiting import Staged, pinned_version, staged
-from skillc.text import counted
+from skillc.text import counted, listed
 
 _POINTS = 100
 _MOST = 5
@@ -305,7 +306,7 @@ def uninstalled_text(done: Uninstalled, *, dry_run: bool) -> str:
     width = max((len(each.agent) for each in done.places), default=0)
     lines = [
         f"{each.agent:<{width}}  {with_tilde(each.folder)}   "
-        + ("is not there" if each.digest is None else f"{would}removed")
+        + ("is not there" if each.digest is None else f"{would}removed{_except(each)}")
         for each in done.places
     ]
     lines += [f"a copy of what was changed by hand is in {copy}" for copy in done.copies]
@@ -316,10 +317,21 @@ def uninstalled_text(done: Uninstalled, *, dry_run: bool) -> str:
     return "\n".join(lines)
 
 
+def _except(place: Destination) -> str:
+    kept = topmost(without_junk(place.foreign))
+    return f" except for {listed(kept, 'and', most=_MOST)}, which skillc did not write" if kept else ""
+
+
 def uninstalled_json(done: Uninstalled, *, dry_run: bool) -> dict[str, object]:
     """Return the object that `uninstall --json` prints."""
     targets = [
-        {"agent": each.agent, "scope": each.scope, "path": str(each.folder), "state": each.state}
+        {
+            "agent": each.agent,
+            "scope": each.scope,
+            "path": str(each.folder),
+            "state": each.state,
+            "kept": list(topmost(without_junk(each.foreign))),
+        }
         for each in done.places
     ]
     return {

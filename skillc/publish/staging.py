@@ -195,19 +195,19 @@ def prepare(
     """
     entry = read_manifest(project).entry(name)
     found = staged(project, name)
-    places = destinations(project, entry, environment)
-    changed = edited(places, replaceable := _taken(project, name, found))
     pinned = pinned_version(project, entry) if entry.version is not None else None
     base = pinned.files() if pinned is not None else {}
+    version, upstream = _wanted(project, entry, found, pinned, edits)
+    files: Files = version.files() if version is not None else {}
+    places = destinations(project, entry, environment, files)
+    changed = edited(places, replaceable := _taken(project, name, found))
     if changed and edits == "refuse":
         diff = "".join(text_diff(base, each.files or {}, f"{each.folder}/") for each in changed)
         raise EditedThereError(name, changed, diff)
     if found is None and not (edits != "refuse" and (changed or (edits == "drop" and entry.upstream))):
         return None
-    version, upstream = _wanted(project, entry, found, pinned, edits)
     if version is None:
         return None
-    files: Files = version.files()
     lock = lock_text_at(version.paths.lock)
     if found is not None and found.conflicts and edits != "drop":
         raise ConflictError(name, found.conflicts)
@@ -373,13 +373,12 @@ def rollback(
         else:
             record = _adopted_as(project, name, to, entry)
         version = kept_version(project, name, str(record["version"]))
-        places = destinations(project, entry, environment)
-        changed = edited(places)
+        files = version.files()
+        changed = edited(destinations(project, entry, environment, files))
         base = pinned_version(project, entry).files() if entry.version is not None else {}
         if changed and edits != "drop":
             diff = "".join(text_diff(base, each.files or {}, f"{each.folder}/") for each in changed)
             raise EditedThereError(name, changed, diff)
-        files = version.files()
         ready = Prepared(
             entry,
             files,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from skillc.publish.changes import text_diff
 from skillc.publish.destinations import Destination, destinations, edited, keep_copies, known_versions
 from skillc.publish.kept import adopted, now, project_lock
 from skillc.publish.manifest import MANIFEST, Entry, Scope, read_manifest
-from skillc.publish.removing import Removal, apply_removal, hidden_files
+from skillc.publish.removing import Removal, apply_removal
 from skillc.publish.transaction import recover
 from skillc.publish.waiting import pinned_version
 from skillc.text import listed
@@ -62,7 +61,7 @@ def uninstall(
 ) -> Uninstalled:
     """Remove a skill from its destinations, all or none; with the last one its entry leaves the manifest.
 
-    Its versions and its log stay in `skills.adopted`.
+    Its versions and its log stay in `skills.adopted`, and files that skillc did not write stay where they are.
 
     Args:
         project: the folder of the manifest.
@@ -117,22 +116,18 @@ def _uninstall(
                 f"`{each.folder}` was installed from another skill of that name, {other}",
                 hint=f"uninstall it there, or take it out of `{MANIFEST}` by hand",
             )
-    hidden = {each.folder: list(hidden_files(each.folder)) for each in places if each.files is not None}
-    if not force:
-        _refuse_changed(project, entry, changed, hidden)
+    if changed and not force:
+        _refuse_changed(project, entry, changed)
     kept = adopted(project)
     copied = [
         each
         for each in places
-        if each.digest is not None
-        and (each in changed or hidden[each.folder] or kept.version(name, each.digest) is None)
+        if each.digest is not None and (each in changed or kept.version(name, each.digest) is None)
     ]
     left = len(entry.agents) - len(places)
     if dry_run:
         return Uninstalled(name, tuple(places), left)
     copies = keep_copies(project, name, copied)
-    for place, copy in zip(copied, copies, strict=True):
-        _copy_hidden(place.folder, hidden[place.folder], copy)
     record = {
         "event": "uninstalled",
         "when": now(),
@@ -150,24 +145,8 @@ def _has(entry: Entry) -> str:
     return ", ".join(f"`{agent}` ({scope})" for scope, agent in entry.agents) or "no destination"
 
 
-def _refuse_changed(
-    project: Path, entry: Entry, changed: Sequence[Destination], hidden: Mapping[Path, Sequence[Path]]
-) -> None:
-    if changed:
-        base = pinned_version(project, entry).files() if entry.version is not None else {}
-        names = listed([each.folder for each in changed], "and")
-        diff = "".join(text_diff(base, each.files or {}, f"{each.folder}/") for each in changed)
-        raise ChangedSinceError(entry.name, f"{names} {'was' if len(changed) == 1 else 'were'} changed by hand", diff)
-    for files in hidden.values():
-        if files:
-            raise ChangedSinceError(entry.name, f"`{files[0]}` is in no version of `{entry.name}`", "")
-
-
-def _copy_hidden(folder: Path, files: Sequence[Path], copy: Path) -> None:
-    try:
-        for file in files:
-            target = copy / file.relative_to(folder)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(file, target, follow_symlinks=False)
-    except OSError as problem:
-        raise SkillcError(f"`{problem.filename}` cannot be copied: {problem.strerror}") from problem
+def _refuse_changed(project: Path, entry: Entry, changed: Sequence[Destination]) -> None:
+    base = pinned_version(project, entry).files() if entry.version is not None else {}
+    names = listed([each.folder for each in changed], "and")
+    diff = "".join(text_diff(base, each.files or {}, f"{each.folder}/") for each in changed)
+    raise ChangedSinceError(entry.name, f"{names} {'was' if len(changed) == 1 else 'were'} changed by hand", diff)

@@ -143,11 +143,15 @@ def test_edits_that_cannot_be_taken_change_nothing(edited, what):
         adopt(edited, NAME, by="ada", edits="drop")
     elif what == "different":
         (edited / CODEX).write_text(skill_md(*RULES, "Mine, too."))
-    elif what == "file":
-        (edited / CLAUDE).with_name("run.sh").write_text("ls\n")
     else:
-        (edited / CLAUDE).unlink()
-        (edited / CLAUDE).with_name("other.md").write_text("x\n")
+        paths = compile_as(edited, *RULES)
+        (paths.folder / "run.sh").write_text("ls\n")
+        stage(edited, NAME, paths, by="ada")
+        adopt(edited, NAME, by="ada", edits="drop")
+        if what == "file":
+            (edited / CLAUDE).with_name("run.sh").write_text("ls -l\n")
+        else:
+            (edited / CLAUDE).unlink()
     before = (edited / "tickets.skill").read_text(), held(edited / ".claude")
     with pytest.raises(SkillcError, match=said[what]):
         take(edited, NAME, by="ada")

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def ready(project):
 
 
 def fail_after(monkeypatch, steps, failure):
-    """Let so many writes and renames succeed, and raise at the next and all later ones."""
+    """Let so many writes, renames and links succeed, and raise at the next and all later ones."""
     left = [steps]
 
     def counting(real):
@@ -49,7 +50,9 @@ def fail_after(monkeypatch, steps, failure):
 
     for each in WRITERS:
         monkeypatch.setattr(each, "write_atomically", counting(each.write_atomically))
-    monkeypatch.setattr(Path, "rename", counting(Path.rename))
+    for name in ("rename", "hardlink_to", "symlink_to"):
+        monkeypatch.setattr(Path, name, counting(getattr(Path, name)))
+    monkeypatch.setattr(shutil, "copy2", counting(shutil.copy2))
     monkeypatch.setattr(os, "fsync", counting(os.fsync))
 
 
@@ -163,8 +166,6 @@ def test_two_processes_adopt_once(ready):
 
 @pytest.mark.parametrize("link", ["folder", "skill"])
 def test_no_link_is_followed(ready, tmp_path, link):
-    import shutil
-
     elsewhere = tmp_path / "elsewhere"
     place = ready / PLACES[0] if link == "folder" else ready / PLACES[0] / NAME
     shutil.move(place, elsewhere)
@@ -196,8 +197,6 @@ def test_a_kept_version_that_was_changed_is_not_installed(ready):
 
 
 def test_names_with_odd_characters_are_refused_and_odd_folders_work(project, tmp_path):
-    import shutil
-
     odd = tmp_path / "a b – ü'\"$x"
     shutil.copytree(project, odd)
     add(odd, odd / "tickets.skill", ["codex"], "project", by="ada ü")

@@ -89,16 +89,6 @@ def test_what_was_changed_by_hand_is_shown_and_kept(ready):
     assert "- Mine." in (copy / "SKILL.md").read_text() and files_at(ready) == [[], []]
 
 
-def test_a_file_that_no_version_has_is_kept(ready):
-    """A hidden file is no part of a skill, so no digest has it."""
-    (ready / PLACES[0] / NAME / ".notes").write_text("mine")
-    with pytest.raises(ChangedSinceError, match=r"\.notes` is in no version"):
-        uninstall(ready, NAME, by="ada")
-    assert files_at(ready) == INSTALLED
-    (copy,) = uninstall(ready, NAME, by="ada", force=True).copies
-    assert (copy / ".notes").read_text() == "mine"
-
-
 def test_no_link_is_followed_and_what_another_project_installed_stays(ready, tmp_path):
     elsewhere, place = tmp_path / "elsewhere", ready / PLACES[0] / NAME
     shutil.move(place, elsewhere)
