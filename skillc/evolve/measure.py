@@ -24,9 +24,11 @@ from skillc.errors import SkillcError
 from skillc.evaluate.measuring import until_stopped, with_retries
 from skillc.evaluate.skills import read_arm
 from skillc.frontend import Estimated, Planned
+from skillc.language.loop import BudgetPlan
 from skillc.metrics.meter import Meter
 from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
+from skillc.models.ledger import NANO_PER_DOLLAR, Caps, Ledger, Spending
 from skillc.models.prices import price_table
 from skillc.optimize.engine import Engine
 from skillc.optimize.gate.decide import DOWN
@@ -40,12 +42,12 @@ from skillc.plan.lock import Lock
 from skillc.plan.schema import Plan
 from skillc.run.session import Session
 from skillc.run.stop import Stop
-from skillc.run.time_left import book_total
 from skillc.syntax.files import read_source
 
 Open = Callable[[Plan], AbstractContextManager[tuple[Observer, Client, Stop]]]
 """Opens the models of a plan under its caps, with progress for the user and the request to stop."""
-NANO = 10**9
+_NAMES = ("calls", "tokens", "nano", "judge_calls", "judge_nano")
+"""Names in records of what `Spending` counts."""
 # Rows that are measured at once under one skill.
 _TOGETHER = 32
 
@@ -64,53 +66,46 @@ class NightBudget:
     """What a night may still spend.
 
     Attributes:
-        plan: the program; its caps hold where `evolve` has none.
-        calls: that were charged in this night.
-        nano: of dollars, likewise.
+        plan: the program; the caps of `budget` and of `evolve` hold for the whole night, the lower one of each.
+        spent: what all steps were charged.
         began: by the clock of this process.
     """
 
     plan: Plan
-    calls: int = 0
-    nano: int = 0
+    spent: Spending = Spending()
     began: float = field(default_factory=monotonic)
 
-    def add(self, spent: Mapping[str, Any]) -> None:
-        """Count what a step was charged, `calls` and `nano`."""
-        self.calls += int(spent["calls"])
-        self.nano += int(spent["nano"])
+    def add(self, step: Mapping[str, int]) -> None:
+        """Count what a step was charged, as `charged` returns it."""
+        self.spent = self.spent.plus(Spending(*(step.get(name, 0) for name in _NAMES)))
 
-    def caps(self) -> dict[str, int | None]:
-        """Return the caps of the night: calls, nano-dollars and seconds, None where there is none."""
-        calls, cost, time = self._caps()
+    def as_json(self) -> dict[str, Any]:
+        """Return what was spent, and the caps of the night: None where there is none."""
+        whole = self._whole()
+        caps = dict(zip(_NAMES, Caps.of(whole), strict=True))
         return {
-            "calls": calls,
-            "nano": None if cost is None else int(cost * NANO),
-            "seconds": None if time is None else int(time),
+            **dict(zip(_NAMES, self.spent, strict=True)),
+            "caps": {**caps, "seconds": None if whole.time is None else int(whole.time)},
         }
 
-    def _caps(self) -> tuple[int | None, Fraction | None, Fraction | None]:
+    def _whole(self) -> BudgetPlan:
+        """Return the budget with the caps of the night."""
         own, night = self.plan.budget, self.plan.evolve
-        return (
-            _least(own.calls, night.calls if night else None),
-            _least(own.cost, night.cost if night else None),
-            _least(own.time, night.time if night else None),
-        )
+        if night is None:
+            return own
+        least = {name: _least(getattr(own, name), getattr(night, name)) for name in ("calls", "cost", "time")}
+        return replace(own, **least)
 
     def capped(self) -> Plan | None:
         """Return the plan with what is left of the night's caps; None if nothing is."""
-        own = self.plan.budget
-        calls, cost, time = self._caps()
-        changes: dict[str, Any] = {}
-        if calls is not None:
-            changes["calls"] = calls - self.calls
-        if cost is not None:
-            changes["cost"] = cost - Fraction(self.nano, NANO)
-        if time is not None:
-            changes["time"] = time - Fraction(monotonic() - self.began).limit_denominator(1000)
-        if any(value <= 0 for value in changes.values()):
+        whole = self._whole()
+        spent: dict[str, int | Fraction] = dict(self.spent._asdict())
+        spent |= {name: Fraction(self.spent._asdict()[name], NANO_PER_DOLLAR) for name in ("cost", "judge_cost")}
+        spent["time"] = Fraction(monotonic() - self.began).limit_denominator(1000)
+        left = {name: cap - used for name, used in spent.items() if (cap := getattr(whole, name)) is not None}
+        if any(value <= 0 for value in left.values()):
             return None
-        return self.plan.model_copy(update={"budget": replace(own, **changes)})
+        return self.plan.model_copy(update={"budget": replace(whole, **left)})
 
 
 def _least(one: Any, other: Any) -> Any:
@@ -173,17 +168,16 @@ def measure(
             {each.id: _mean(rollouts.total(skill, each, goal, samples=len(samples)), len(samples)) for each in examples}
             for skill in skills
         )
-        return Scores(found, charged(client.ledger.snapshot()), stopped)
+        return Scores(found, charged(client.ledger), stopped)
 
 
 def _mean(total: int | None, samples: int) -> int | None:
     return None if total is None else round(Fraction(total, samples))
 
 
-def charged(snapshot: Mapping[str, Any]) -> dict[str, int]:
-    """Return the calls and the nano-dollars of a ledger, with those that a cache answered."""
-    total = book_total(snapshot, "charged")
-    return {"calls": int(str(total.get("calls") or 0)), "nano": int(str(total.get("cost_nano") or 0))}
+def charged(ledger: Ledger) -> dict[str, int]:
+    """Return what a ledger has charged, with what a cache answered: the same after a kill."""
+    return dict(zip(_NAMES, ledger.charged.spent, strict=True))
 
 
 # ---- skills ----------------------------------------------------------------------------------------
@@ -261,10 +255,10 @@ def compile_from(
             if stop.reason == "interrupted":
                 raise NightStoppedError("interrupted") from end
             cap = end.cap if isinstance(end, BudgetReached) else "time"
-            return Recompiled(False, None, charged(client.ledger.snapshot()), cap)
+            return Recompiled(False, None, charged(client.ledger), cap)
         except EndpointUnreachable as lost:
             raise NightStoppedError(DOWN) from lost
         if stop.reason == "interrupted" or client.lost is not None:
             raise NightStoppedError("interrupted" if client.lost is None else DOWN)
         changed = digest(compiled.trained.state.best) != digest(compiled.trained.state.initial)
-        return Recompiled(changed, compiled.lock, charged(client.ledger.snapshot()), compiled.trained.stopped)
+        return Recompiled(changed, compiled.lock, charged(client.ledger), compiled.trained.stopped)

@@ -170,14 +170,14 @@ class _Night:
             record = self._challenged(record, rows, before, pending)
         error = float(self._job.settings.error)
         spent = [share(number, error) for number in self._challengers()]
-        record["spent"] = {"calls": self._budget.calls, "nano": self._budget.nano, "caps": self._budget.caps()}
+        record["spent"] = self._budget.as_json()
         record["error"] = {
             "declared": error,
             "spent": sum(spent),
             "challengers": len(spent),
             "next": share(len(spent) + 1, error),
         }
-        if not record["notes"] and not self._budget.calls:
+        if not record["notes"] and not self._budget.spent.calls:
             record["notes"] = ["nothing new"]
         return record
 
@@ -259,7 +259,7 @@ class _Night:
     def _measure(self, todo: Sequence[NightRow], before: Delivered) -> Json:
         capped = self._budget.capped()
         if capped is None:
-            return {"scores": {}, "spent": {"calls": 0, "nano": 0}, "stopped": "budget"}
+            return {"scores": {}, "spent": {}, "stopped": "budget"}
         skill = measured_skill(self._plan, before.paths)
         examples = [self._examples[row.id] for row in todo]
         found = measure(self._job.planned, capped, [skill], examples, self._open, "new rows")
@@ -346,7 +346,7 @@ class _Night:
             "ran": False,
             "base": base,
             "failing": failing,
-            "spent": {"calls": 0, "nano": 0},
+            "spent": {},
         }
         if capped is None:
             return {**none, "stopped": "budget"}
@@ -413,7 +413,7 @@ class _Night:
         return f"the challenger is dropped: {counted(len(lost), 'session')} that it was trained on was set apart since"
 
     def _look(self, fresh: Sequence[NightRow], before: Delivered, paths: ArtifactPaths) -> Json:
-        none: Json = {"differences": {}, "spent": {"calls": 0, "nano": 0}, "stopped": None, "pairs": 0}
+        none: Json = {"differences": {}, "spent": {}, "stopped": None, "pairs": 0}
         capped = self._budget.capped()
         if not fresh or capped is None:
             return {**none, "stopped": None if fresh == [] else "budget"}

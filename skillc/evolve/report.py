@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.evolve.ledger import Json
-from skillc.evolve.measure import NANO
 from skillc.evolve.spending import HOPELESS
 from skillc.gates.units import dollars, format_duration
+from skillc.models.ledger import NANO_PER_DOLLAR
 from skillc.text import counted
 
 
@@ -83,10 +83,17 @@ def spent_line(record: Json) -> str:
     """Return what a night spent, with its caps."""
     spent = record["spent"]
     caps = spent.get("caps") or {}
-    calls, cost, seconds = (caps.get(name) for name in ("calls", "nano", "seconds"))
-    line = f"{spent['calls']:,} of {counted(calls, 'call')}" if calls is not None else counted(spent["calls"], "call")
-    line += f", {_cost(record)}" + (f" of {dollars(Fraction(cost, NANO))}" if cost is not None else "")
-    return line + (f", within {format_duration(Fraction(seconds))}" if seconds is not None else "")
+    parts = [_counted_of(spent["calls"], caps.get("calls"), "call")]
+    parts += [
+        _counted_of(spent[name], cap, what)
+        for name, what in (("tokens", "token"), ("judge_calls", "judge call"))
+        if (cap := caps.get(name)) is not None
+    ]
+    parts.append(_cost_of(spent["nano"], caps.get("nano")))
+    if (cap := caps.get("judge_nano")) is not None:
+        parts.append(f"{_cost_of(spent['judge_nano'], cap)} for judges")
+    seconds = caps.get("seconds")
+    return ", ".join(parts) + (f", within {format_duration(Fraction(seconds))}" if seconds is not None else "")
 
 
 def next_lines(record: Json, where: str = "") -> Iterator[str]:
@@ -185,7 +192,7 @@ def log_table(records: Sequence[Json]) -> RenderableType:
             f"{each['sessions']['apart'].get('suspect', 0):,}",
             f"{each['rows']['added']:,}",
             f"{each['spent']['calls']:,}",
-            _cost(each),
+            _cost_of(each["spent"]["nano"], None),
             f"{_share(left)}",
             drift["word"],
             _short(each),
@@ -223,8 +230,13 @@ def _share(value: float) -> str:
     return f"{100 * value:.2f}%"
 
 
-def _cost(record: Json) -> str:
-    return dollars(Fraction(record["spent"]["nano"], NANO))
+def _counted_of(value: int, cap: int | None, what: str) -> str:
+    return counted(value, what) if cap is None else f"{value:,} of {counted(cap, what)}"
+
+
+def _cost_of(nano: int, cap: int | None) -> str:
+    spent = dollars(Fraction(nano, NANO_PER_DOLLAR))
+    return spent if cap is None else f"{spent} of {dollars(Fraction(cap, NANO_PER_DOLLAR))}"
 
 
 def _percent(value: float) -> str:

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,10 @@ from skillc.data.dataset import load_data
 from skillc.errors import SkillcError
 from skillc.evolve.harvest import read_rows, rows_file
 from skillc.evolve.ledger import Ledger, NightRunningError
-from skillc.evolve.report import night_report, night_status, result_line
+from skillc.evolve.measure import NightBudget
+from skillc.evolve.report import night_report, night_status, result_line, spent_line
 from skillc.frontend import plan_file
+from skillc.language.loop import BudgetPlan
 from skillc.plan.lock import read_lock
 from skillc.publish.staging import adopt, current, rollback, stage, staged
 from skillc.sessions.store import DEFAULT, SessionStore
@@ -168,6 +171,47 @@ def test_the_caps_of_a_night_hold_and_the_rest_is_measured_the_next_night(progra
     assert len(found["scores"]) + len(rest["scores"]) >= 60
 
 
+def test_every_cap_of_the_budget_is_one_sum_over_the_steps_of_a_night(program):
+    plan = plan_file(program).plan
+    caps = BudgetPlan(tokens=1_000, cost=Fraction(3), judge_calls=10, judge_cost=Fraction(1, 2))
+    budget = NightBudget(plan.model_copy(update={"budget": caps}))
+    step = {"calls": 9, "tokens": 400, "nano": 10**9, "judge_calls": 4, "judge_nano": 10**8}
+    budget.add(step)
+    left = budget.capped().budget
+    assert (left.tokens, left.cost, left.judge_calls, left.judge_cost) == (600, 2, 6, Fraction(2, 5))
+    assert left.calls == plan.evolve.calls - 9
+    # A night that was begun by an earlier version has counted calls and money only.
+    budget.add({"calls": 1, "nano": 0})
+    assert budget.capped().budget.tokens == 600
+    for each in ("tokens", "nano", "judge_calls", "judge_nano"):
+        full = NightBudget(budget.plan)
+        full.add({**step, each: 3 * 10**9})
+        assert full.capped() is None
+    spent = budget.as_json()
+    assert spent["caps"]["judge_nano"] == 5 * 10**8 and spent["caps"]["seconds"] is None
+    line = spent_line({"spent": spent})
+    assert (
+        line == "10 of 4,000 calls, 400 of 1,000 tokens, 4 of 10 judge calls, $1.00 of $3.00, $0.10 of $0.50 for judges"
+    )
+
+
+def test_tokens_of_a_night_are_capped_together_and_a_kill_changes_nothing(program, tmp_path):
+    cap = 60_000
+    program.write_text(program.read_text().replace("budget { epochs = 1 }", f"budget {{ epochs = 1; tokens = {cap} }}"))
+    sessions(program.parent, "one", requests(NEW, 60, 2))
+    other = tmp_path / "other" / "project"
+    shutil.copytree(program.parent, other)
+    found = night(program, "2026-11-02")
+    assert found["compiled"]["stopped"] == "tokens" and 10_000 < found["compiled"]["spent"]["tokens"]
+    # Each step alone is below the cap.
+    assert cap - 5_000 < found["spent"]["tokens"] <= cap and found["spent"]["caps"]["tokens"] == cap
+    assert f" of {cap:,} tokens" in shown(found)
+    killed = other / program.name
+    assert die(killed, "compiled:before") == -signal.SIGKILL
+    resumed = night(killed, "2026-11-03")
+    assert {**resumed, "sessions": 0} == {**found, "sessions": 0}
+
+
 def test_one_night_a_date(program):
     sessions(program.parent, "one", requests(OLD, 30, 1))
     first = night(program, "2026-11-01")
@@ -197,6 +241,13 @@ night(Path(sys.argv[1]), "2026-11-02")
 """
 
 
+def die(program, place):
+    """Run a night in a process that is killed at a place; return its exit status."""
+    command = [sys.executable, "-c", _KILLED, str(program), place]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False).returncode
+
+
 @pytest.mark.parametrize(
     "place",
     [
@@ -218,15 +269,7 @@ def test_a_killed_night_goes_on_and_leaves_the_same_bytes(program, tmp_path, pla
     whole = night(program, "2026-11-02")
     assert whole["challenge"]["word"] == "accepted" and whole["offered"]["word"] == "adopted"
     killed = other / program.name
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(killed), place],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert die(killed, place) == -signal.SIGKILL
     resumed = night(killed, "2026-11-03")
     # The copy has its sessions in another folder, so it reads them again.
     assert {**resumed, "sessions": 0} == {**whole, "sessions": 0} and resumed["date"] == "2026-11-02"
