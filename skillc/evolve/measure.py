@@ -214,18 +214,25 @@ class Recompiled:
         changed: whether a candidate passed the gates.
         lock: of the compiled skill; None if the budget ended before the current skill was measured.
         stopped: why the loop ended.
+        left_out: arms of a compile that this one did not measure, since the challenge decides.
+        spared: their rollouts.
     """
 
     changed: bool
     lock: Lock | None
     spent: Mapping[str, int]
     stopped: str
+    left_out: tuple[str, ...] = ()
+    spared: int = 0
 
 
 def compile_from(
     planned: Planned, capped: Plan, dataset: Dataset, start: Document, output: Path, home: Path, open_: Open
 ) -> Recompiled:
     """Compile on train and validation from a skill, and write the result below `output`; nothing is tested.
+
+    Arms that only the report of a compile shows are not measured: no skill, the skill always read, and the null arm
+    unless the program asks for it with `null_arm = always`.
 
     Raises:
         NightStoppedError: the user interrupted it, or a model is unreachable.
@@ -237,16 +244,21 @@ def compile_from(
     sizes = sizes_of(plan, dataset, planned.root)
     estimated = Estimated(dataset, sizes, bounds(plan, sizes, price_table(plan)), ())
     job = Job(night, estimated, output, home, force=True)
+    null_arm = estimated.bounds.null_arm if plan.optimize.null_arm == "always" else None
+    left_out = ["no skill"]
+    left_out += ["the skill always read"] if plan.skill.load != "always" else []
+    left_out += ["the null arm"] if null_arm != estimated.bounds.null_arm else []
+    spared = len(left_out) * len(dataset.validation) * plan.optimize.samples
 
     async def search(engine: Engine, initial: Document, *, client: Client) -> TrainResult:
-        engine = replace(engine, null_arm=estimated.bounds.null_arm)
+        engine = replace(engine, null_arm=null_arm)
         return await train_by_method(engine, knowing_tools(start, names), client)
 
     with open_(plan) as (observer, client, stop):
         try:
             with open_run(job, observer, client, stop, start=start, task="evolve") as run:
                 names = run.session.tool_names
-                trained, tested = asyncio.run(search_and_test(run, partial(search, client=client)))
+                trained, tested = asyncio.run(search_and_test(run, partial(search, client=client), other_arms=False))
                 if trained.stopped in ("interrupted", DOWN):
                     raise NightStoppedError(trained.stopped)
                 assert tested is not None
@@ -261,4 +273,5 @@ def compile_from(
         if stop.reason == "interrupted" or client.lost is not None:
             raise NightStoppedError("interrupted" if client.lost is None else DOWN)
         changed = digest(compiled.trained.state.best) != digest(compiled.trained.state.initial)
-        return Recompiled(changed, compiled.lock, charged(client.ledger), compiled.trained.stopped)
+        stopped = compiled.trained.stopped
+        return Recompiled(changed, compiled.lock, charged(client.ledger), stopped, tuple(left_out), spared)

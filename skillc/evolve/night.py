@@ -359,6 +359,8 @@ class _Night:
             "ran": found.lock is not None,
             "spent": dict(found.spent),
             "stopped": found.stopped,
+            "left_out": list(found.left_out),
+            "spared": found.spared,
         }
 
     def _events(self, name: str) -> list[Json]:

@@ -13,7 +13,7 @@ from skillc.evolve.ledger import Json
 from skillc.evolve.spending import HOPELESS
 from skillc.gates.units import dollars, format_duration
 from skillc.models.ledger import NANO_PER_DOLLAR
-from skillc.text import counted
+from skillc.text import counted, joined
 
 
 def night_status(record: Json) -> int:
@@ -54,6 +54,9 @@ def night_report(record: Json, where: str = "") -> RenderableType:
         compiled = record["compiled"]
         what = "a candidate passed the gates" if compiled["changed"] else "no candidate passed the gates"
         lines.append(f"compiled  from the current skill, {counted(compiled['failing'], 'new row')} failing: {what}")
+        if compiled.get("left_out"):
+            arms, spared = joined(compiled["left_out"]), counted(compiled["spared"], "rollout")
+            lines.append(f"          not measured: {arms}, {spared}; the challenge decides")
     if record["challenge"]:
         lines.append(f"challenge {challenge_line(record['challenge'])}")
     if record.get("clock"):

@@ -56,8 +56,14 @@ class FinalResult:
     null_arm: NullArm | None = None
 
 
-async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
-    """Score the test split once and judge the gain; `look` counts the tests on this split, this one included."""
+async def final_test(trained: TrainResult, *, look: int, other_arms: bool = True) -> FinalResult:
+    """Score the test split once and judge the gain.
+
+    Args:
+        trained: the loop's result.
+        look: counts the tests on this split, this one included.
+        other_arms: whether to measure no skill, and the skill always read, which no verdict needs.
+    """
     engine, state = trained.engine, trained.state
     test = engine.dataset.test
     engine.reserve.open_reserve()
@@ -74,7 +80,7 @@ async def final_test(trained: TrainResult, *, look: int) -> FinalResult:
     elif trained.stopped != "interrupted":
         verdict = await _judged(engine, state.initial, state.best, test, look)
     seen = test if verdict.n else ()
-    if trained.stopped not in ("interrupted", DOWN):
+    if other_arms and trained.stopped not in ("interrupted", DOWN):
         await _measure_other_arms(engine, state.best, [*engine.dataset.validation, *seen])
     null_arm = state.null_arm
     again = len(engine.dataset.validation) * engine.plan.optimize.samples

@@ -263,9 +263,13 @@ def open_run(
 
 
 async def search_and_test(
-    run: CompileRun, search: Callable[[Engine, Document], Awaitable[TrainResult]], *, unless: Document | None = None
+    run: CompileRun,
+    search: Callable[[Engine, Document], Awaitable[TrainResult]],
+    *,
+    unless: Document | None = None,
+    other_arms: bool = True,
 ) -> tuple[TrainResult, FinalResult | None]:
-    """Search, then run the final test unless the best skill is still `unless`.
+    """Search, then run the final test unless the best skill is still `unless`; `other_arms` as in `final_test`.
 
     Raises:
         StoppedEarly: the user or the deadline ended the run before the initial skill was measured.
@@ -280,7 +284,7 @@ async def search_and_test(
             return trained, None
         _, number = add_look(run.looks, _look(trained, run.name))
         with run.session.stop.cuts(clock=False):
-            return trained, await final_test(trained, look=number)
+            return trained, await final_test(trained, look=number, other_arms=other_arms)
 
 
 def _look(trained: TrainResult, name: str) -> LookLock:

@@ -187,7 +187,7 @@ def opener(folder: Path, spent=None):
     return open_
 
 
-def night(program: Path, date: str, **options):
-    """Run a night and return its record."""
+def night(program: Path, date: str, spent=None, **options):
+    """Run a night and return its record; the spending of its steps is added to `spent`."""
     planned = plan_file(program, runnable=True)
-    return run_night(prepare_night(planned), opener(program.parent), date=date, **options)
+    return run_night(prepare_night(planned), opener(program.parent, spent), date=date, **options)

@@ -212,6 +212,24 @@ def test_tokens_of_a_night_are_capped_together_and_a_kill_changes_nothing(progra
     assert {**resumed, "sessions": 0} == {**found, "sessions": 0}
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_nights_compile_measures_no_arm_that_the_challenge_does_not_need(program, asked):
+    """The target is noisy, so that a compile would measure the null arm."""
+    arms = "; null_arm = always" if asked else ""
+    text = program.read_text().replace('target    = "rulebook/v1"', 'target    = "rulebook/v1" { noise = 0.1 }')
+    program.write_text(text.replace("minibatch = 10", "minibatch = 10" + arms).replace("epochs = 1", "epochs = 4"))
+    sessions(program.parent, "one", requests(NEW, 36, 2))
+    steps = []
+    found = night(program, "2026-11-02", spent=steps)
+    stages = {line["stage"] for step in steps for line in step["charged"]["lines"]}
+    assert "no skill" not in stages and ("null arm" in stages) == asked and {"rollout", "gate"} <= stages
+    assert found["compiled"]["left_out"] == (["no skill"] if asked else ["no skill", "the null arm"])
+    validation = len(load_data(plan_file(program).plan, program.parent).validation) + found["rows"]["validation"]
+    assert found["compiled"]["spared"] == validation * (1 if asked else 2)
+    said = "no skill" if asked else "no skill and the null arm"
+    assert f"not measured: {said}, {found['compiled']['spared']} rollouts; the challenge decides" in shown(found)
+
+
 def test_one_night_a_date(program):
     sessions(program.parent, "one", requests(OLD, 30, 1))
     first = night(program, "2026-11-01")
