@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from skillc.dataclass import dataclass
 from skillc.evaluate.run import Evaluation
 from skillc.evaluate.scores import Gain, ModelScores, ScorePairs
 from skillc.evaluate.skills import COMPILED, SkillArm
+from skillc.plan.schema import MetricPlan
 from skillc.stats.share import Share, share_of_gain
 
 
@@ -82,14 +84,22 @@ def _share(first: tuple[Evaluation, ModelScores], found: Evaluation, model: Mode
     if here is None or there is None:
         return Share(reason="the original gain is not measured" if here is None else "this gain is not measured")
     goal, other = first[0].job.plan.goal, found.job.plan.goal
-    if (goal.unit, goal.low, goal.high) != (other.unit, other.low, other.high):
+    if _range(goal) != _range(other):
         return Share(reason=f"`{other.name}` has another range than `{goal.name}`")
+    same = found.job.place != "data"
     return share_of_gain(
         here.scores,
         there.scores,
         seed=first[0].job.plan.data.seed,
-        same_examples=found.job.place != "data",
+        same_examples=same,
+        # Another program has a signal of its own, also under the same name.
+        rates=None if same else (goal.rates, other.rates),
     )
+
+
+def _range(goal: MetricPlan) -> tuple[str, Fraction, Fraction]:
+    """Return unit and range of what a goal measures: shares of right answers for a noisy signal, whatever its rates."""
+    return ("", Fraction(0), Fraction(1)) if goal.rates is not None else (goal.unit, goal.low, goal.high)
 
 
 def _pair(model: ModelScores) -> ScorePairs | None:

@@ -40,6 +40,7 @@ from skillc.plan.schema import Plan
 from skillc.sessions.importing import import_sessions
 from skillc.sessions.readers.registry import FORMATS, default_places
 from skillc.sessions.store import DEFAULT, SessionStore
+from skillc.stats.error_rates import ErrorRates
 from skillc.text import counted
 
 FORMAT_VERSION = 1
@@ -271,7 +272,13 @@ class _Night:
         nights = self._fresh_scores([*_since(self._records, before.digest), record], rows)
         goal = self._plan.goal
         drift = judge_drift(
-            nights, locked=_locked_score(before.lock), limit=self._job.settings.drift, low=goal.low, high=goal.high
+            nights,
+            locked=_locked_score(before.lock),
+            limit=self._job.settings.drift,
+            low=goal.low,
+            high=goal.high,
+            rates=goal.rates,
+            locked_rates=_locked_rates(before.lock),
         )
         changed = changed_models(self._plan, before.lock)
         record = {**record, "drift": {**asdict(drift), "fallen_by": drift.fallen_by, "changed_models": changed}}
@@ -387,7 +394,7 @@ class _Night:
         goal, error = self._plan.goal, float(self._job.settings.error)
         width = float(goal.high - goal.low)
         values = [[value / MICRO for _, value in sorted(each.items())] for each in nights]
-        judged = judge_challenger(values, number=pending["challenger"], error=error, width=width)
+        judged = judge_challenger(values, number=pending["challenger"], error=error, width=width, rates=goal.rates)
         challenge = {**asdict(judged), **pending, **found}
         record = {**record, "challenge": challenge}
         if judged.word != "accepted":
@@ -542,6 +549,15 @@ def _locked_score(lock: Lock | None) -> tuple[Fraction, int] | None:
         if split.best.mean is not None and split.best.n:
             return Fraction(split.best.mean), split.best.n
     return None
+
+
+def _locked_rates(lock: Lock | None) -> ErrorRates | None:
+    """Return the error rates by which the scores of a lock are corrected; None if its goal was no noisy signal."""
+    signal = lock.signal if lock is not None else None
+    if signal is None:
+        return None
+    yes, no = Fraction(signal.sensitivity), Fraction(signal.specificity)
+    return ErrorRates(yes, no, signal.positives, signal.negatives)
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from math import pi
 from typing import Literal
 
 from skillc.dataclass import dataclass
 from skillc.stats.betting import confidence_sequence, evidence_above
+from skillc.stats.error_rates import ErrorRates
+from skillc.stats.misclassification import gain_interval
 
 Word = Literal["accepted", "open", "dropped"]
 
@@ -58,7 +61,9 @@ class Challenge:
     nights: int
 
 
-def judge_challenger(nights: Sequence[Sequence[float]], *, number: int, error: float, width: float) -> Challenge:
+def judge_challenger(
+    nights: Sequence[Sequence[float]], *, number: int, error: float, width: float, rates: ErrorRates | None = None
+) -> Challenge:
     """Return what the differences of all nights say of a challenger.
 
     Args:
@@ -67,6 +72,7 @@ def judge_challenger(nights: Sequence[Sequence[float]], *, number: int, error: f
         number: of the challenger, from 1.
         error: the declared budget over all nights, such as 0.05.
         width: the range of the goal.
+        rates: error rates of the goal, if it is a noisy signal: their error widens the interval and changes no word.
     """
     spent = share(number, error)
     values = [value for night in nights for value in night]
@@ -86,10 +92,9 @@ def judge_challenger(nights: Sequence[Sequence[float]], *, number: int, error: f
         word = "accepted"
     elif evidence <= HOPELESS or looked >= PATIENCE:
         word = "dropped"
-    return replace(
-        found,
-        evidence=evidence,
-        word=word,
-        gain=sum(until) / len(until),
-        interval=confidence_sequence(until, low=-width, high=width, error=2 * spent),
-    )
+    gain = sum(until) / len(until)
+    low, high = confidence_sequence(until, low=-width, high=width, error=2 * spent)
+    if rates is not None:
+        ends = gain_interval(Fraction(gain), (Fraction(low), Fraction(high)), rates, Fraction(2 * spent))
+        low, high = float(ends[0]), float(ends[1])
+    return replace(found, evidence=evidence, word=word, gain=gain, interval=(low, high))

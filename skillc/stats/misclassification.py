@@ -51,11 +51,16 @@ def times_examples(rates: ErrorRates, differing: float = DIFFERING) -> float:
 
 def youden_interval(rates: ErrorRates, level: Fraction = LEVEL) -> Ends:
     """Return the interval of Youden's J, by Newcombe's combination of Wilson's intervals of both rates."""
-    yes = _share_interval(rates.sensitivity, rates.positives, level)
-    no = _share_interval(rates.specificity, rates.negatives, level)
+    yes, no = rate_limits(rates, level)
     down = hypot(rates.sensitivity - yes[0], rates.specificity - no[0])
     up = hypot(yes[1] - rates.sensitivity, no[1] - rates.specificity)
     return rates.youden - Fraction(down), rates.youden + Fraction(up)
+
+
+def rate_limits(rates: ErrorRates, level: Fraction = LEVEL) -> tuple[Ends, Ends]:
+    """Return Wilson's intervals of the sensitivity and of the specificity; a known rate is both of its ends."""
+    yes = _share_interval(rates.sensitivity, rates.positives, level)
+    return yes, _share_interval(rates.specificity, rates.negatives, level)
 
 
 def _share_interval(share: Fraction, count: int | None, level: Fraction) -> Ends:
@@ -77,6 +82,40 @@ def gain_interval(gain: Fraction, ends: Ends, rates: ErrorRates, level: Fraction
         low, high = (end / rates.youden for end in youden_interval(rates, level))
         ends = _lower(gain, ends[0], low, high), -_lower(-gain, -ends[1], low, high)
     return max(-_ONE, ends[0]), min(_ONE, ends[1])
+
+
+def shares_behind(seen: Ends, yes: Ends, no: Ends) -> Ends:
+    """Return the least and the greatest share of right answers behind limits of the signal's mean and of both rates."""
+
+    def share(mean: Fraction, sensitivity: Fraction, specificity: Fraction, coin: Fraction) -> Fraction:
+        youden = sensitivity + specificity - 1
+        return coin if youden <= 0 else _as_share((mean + specificity - 1) / youden)
+
+    return share(seen[0], yes[1], no[0], _ZERO), share(seen[1], yes[0], no[1], _ONE)
+
+
+def ratio_interval(share: Fraction, ends: Ends, here: ErrorRates | None, there: ErrorRates | None) -> Ends | None:
+    """Return the interval of the ratio of two gains by different signals, with the error of the rates of both.
+
+    Args:
+        share: gain there by gain here, each corrected by the rates of its signal.
+        ends: its interval if the rates were exact.
+        here: the rates of the divisor; None for a metric without errors.
+        there: those of the other gain.
+
+    Returns:
+        None if the rates allow that a signal is a coin.
+    """
+    (low, high), (least, most) = ((_ONE, _ONE) if each is None else _true_by_declared(each) for each in (here, there))
+    if low <= 0 or least <= 0:
+        return None
+    least, most = _lower(_ONE, least, low, high), -_lower(-_ONE, -most, low, high)
+    return _lower(share, ends[0], least, most), -_lower(-share, -ends[1], least, most)
+
+
+def _true_by_declared(rates: ErrorRates) -> Ends:
+    low, high = youden_interval(rates)
+    return low / rates.youden, high / rates.youden
 
 
 def _lower(value: Fraction, least: Fraction, low: Fraction, high: Fraction) -> Fraction:

@@ -16,6 +16,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from skillc.dataclass import dataclass
+from skillc.stats.error_rates import ErrorRates
+from skillc.stats.misclassification import ratio_interval
 from skillc.stats.power import LEAST_GROUPS, LEVEL
 from skillc.stats.verdict import SUBSETS, PairedScore
 from skillc.text import counted
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 NOT_SHOWN = "the original gain is not distinguishable from 0"
+COIN = "by the examples behind its error rates a signal may be a coin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ def share_of_gain(
     *,
     seed: int,
     same_examples: bool,
+    rates: tuple[ErrorRates | None, ErrorRates | None] | None = None,
     level: Fraction = LEVEL,
     subsets: int = SUBSETS,
 ) -> Share:
@@ -58,6 +62,7 @@ def share_of_gain(
         there: the pairs of the other one.
         seed: of the plan; determines the subsets.
         same_examples: whether both are measured on the same examples.
+        rates: error rates of the signals of both gains, if they are different signals. Those of one signal cancel.
         level: one minus that of the interval.
         subsets: the number of subsets.
     """
@@ -74,7 +79,12 @@ def share_of_gain(
     if rank == 0 or below >= rank:
         return Share(reason=NOT_SHOWN)
     value = _mean(sums[1]) / _mean(sums[0])
-    return Share(value, _ends(base, other, rank))
+    low, high = _ends(base, other, rank)
+    if rates is None or not any(each is not None and each.estimated for each in rates):
+        return Share(value, (low, high))
+    ends = min(value, Fraction(low)), max(value, Fraction(high))
+    wider = ratio_interval(value, ends, *rates)
+    return Share(reason=COIN) if wider is None else Share(value, (float(wider[0]), float(wider[1])))
 
 
 _Sums = dict[str, tuple[int, int]]

@@ -8,6 +8,7 @@ import pytest
 from skillc.evolve.drift import judge_drift, lower_bound
 from skillc.evolve.spending import PATIENCE, judge_challenger, share
 from skillc.stats.betting import confidence_sequence, evidence_above, evidence_below
+from skillc.stats.error_rates import ErrorRates
 
 SERIES = 60
 
@@ -116,6 +117,89 @@ def test_the_reference_is_the_lower_bound_of_the_locks_mean():
     assert lower_bound(0.8, 100, low=0.0, high=1.0) == pytest.approx(0.721, abs=0.003)
     assert lower_bound(0.8, 10_000, low=0.0, high=1.0) == pytest.approx(0.793, abs=0.001)
     assert lower_bound(0.0, 20, low=0.0, high=1.0) == 0.0
+
+
+# ---- drift by a noisy signal -----------------------------------------------------------------------
+
+TRUE = ErrorRates(Fraction(92, 100), Fraction(85, 100))
+LIMIT = Fraction(1, 20)
+
+
+def measured_rates(rng, count):
+    """Rates as a person measures them: on so many right and so many wrong answers."""
+    yes, no = (sum(rng.random() < float(rate) for _ in range(count)) for rate in (TRUE.sensitivity, TRUE.specificity))
+    return ErrorRates(Fraction(yes, count), Fraction(no, count), count, count)
+
+
+def signalled(rng, right, rates, count):
+    """Corrected values of the signal on answers of which a share is right."""
+    yes, no = float(TRUE.sensitivity), float(TRUE.specificity)
+    says = right * yes + (1 - right) * (1 - no)
+    return [float(rates.high if rng.random() < says else rates.low) for _ in range(count)]
+
+
+def noisy_word(seed, now, *, then=0.8, by="same", checked=20, nights=12, rows=20, corrected=True):
+    """What is found of a skill with `then` right answers in its lock and `now` since.
+
+    The rates are measured on few answers. The lock's score is by the same rates, by others that were measured
+    earlier, or by right answers themselves.
+    """
+    rng = random.Random(f"{seed} {by}")
+    rates = measured_rates(rng, checked)
+    locked_rates = {"same": rates, "earlier": measured_rates(rng, checked), "truth": None}[by]
+    if locked_rates is None:
+        locked = [float(rng.random() < then) for _ in range(400)]
+    else:
+        locked = signalled(rng, then, locked_rates, 400)
+    seen = [signalled(rng, now, rates, rows) for _ in range(nights)]
+    mean = Fraction(sum(locked) / len(locked)).limit_denominator(10**6)
+    known = {"rates": rates, "locked_rates": locked_rates} if corrected else {}
+    return judge_drift(seen, locked=(mean, 400), limit=LIMIT, low=rates.low, high=rates.high, **known)
+
+
+@pytest.mark.parametrize("by", ["same", "earlier", "truth"])
+def test_the_error_of_measured_rates_is_no_drift_and_a_fall_is_found(by):
+    series = 40
+    found = [noisy_word(seed, 0.8 - float(LIMIT), by=by) for seed in range(series)]
+    assert sum(each.word == "fallen" for each in found) <= 0.05 * series
+    # The shown interval has the error of the rates too, and is one of right answers.
+    assert sum(each.interval[0] <= 0.75 <= each.interval[1] for each in found) >= 0.95 * series
+    assert all(0 <= end <= 1 for each in found for end in each.interval)
+    # A lock by right answers needs the rates themselves, which are known to some ten points only.
+    least = 0.5 if by == "truth" else 0.95
+    assert sum(noisy_word(seed, 0.3, by=by).word == "fallen" for seed in range(series)) >= least * series
+
+
+def test_scores_that_are_taken_as_exact_report_a_drift_that_is_none():
+    """The counter-case: two measurements of the rates of one signal differ, and so do the scores that they correct."""
+    words = [noisy_word(seed, 0.8, by="earlier", corrected=False).word for seed in range(40)]
+    assert words.count("fallen") > 0.05 * len(words)
+
+
+def test_the_limit_of_drift_is_one_of_right_answers():
+    """A fall of 20 points moves the signal by 15, and the limit of 5 by less than 5."""
+    known = {"low": TRUE.low, "high": TRUE.high, "rates": TRUE, "locked_rates": TRUE}
+    found = judge_drift([], locked=(Fraction(4, 5), 10**9), limit=LIMIT, **known)
+    assert (found.locked, found.floor) == (pytest.approx(0.8), pytest.approx(0.75, abs=1e-4))
+    few = ErrorRates(TRUE.sensitivity, TRUE.specificity, 20, 20)
+    found = judge_drift([], locked=(Fraction(4, 5), 10**9), limit=LIMIT, **{**known, "rates": few})
+    assert found.floor < 0.745
+    # A lock by right answers, or by a signal where the goal is exact now.
+    found = judge_drift([], locked=(Fraction(4, 5), 10**9), limit=LIMIT, **{**known, "locked_rates": None})
+    assert found.floor == pytest.approx(0.75, abs=1e-4)
+    exact = {"low": Fraction(0), "high": Fraction(1), "locked_rates": TRUE}
+    found = judge_drift([], locked=(Fraction(13, 10), 10**9), limit=LIMIT, **exact)
+    assert (found.locked, found.floor) == (1.0, pytest.approx(0.95, abs=1e-4))
+
+
+def test_a_challengers_interval_has_the_error_of_the_rates_and_its_word_has_not():
+    few = ErrorRates(TRUE.sensitivity, TRUE.specificity, 20, 20)
+    rows, width = [[1.3] * 6 + [0.0] * 10] * 2, float(TRUE.high - TRUE.low)
+    plain = judge_challenger(rows, number=1, error=0.2, width=width, rates=TRUE)
+    wider = judge_challenger(rows, number=1, error=0.2, width=width, rates=few)
+    assert (plain.word, plain.evidence, plain.gain) == (wider.word, wider.evidence, wider.gain)
+    assert wider.interval[0] < plain.interval[0] and wider.interval[1] >= plain.interval[1]
+    assert (plain.interval[0] > 0) == (wider.interval[0] > 0)
 
 
 # ---- betting --------------------------------------------------------------------------------------
