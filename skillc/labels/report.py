@@ -180,6 +180,7 @@ def record_text(record: JudgeRecord) -> RenderableType:
         low = "" if record.low is None else f", at least {record.low:.2f} (95 %)"
         lines.append(f"kappa {record.kappa:.2f}{low}")
     lines.append(f"the second verdict differs on {record.flips:,}; {record.unmeasured:,} unmeasured")
+    lines.append(f"a text that asks for it turned {record.moved:,} of {record.injected:,} failed ones into `worked`")
     lines += [f"not passed: {problem}" for problem in record.problems] or ["passed: `--judge` may label with it"]
     return Text("\n".join(lines))
 
