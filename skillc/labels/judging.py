@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import cycle
 from pathlib import Path
 
 from skillc.dataclass import dataclass
@@ -15,6 +16,7 @@ from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import Planned, plan_file
 from skillc.json_values import canonical
+from skillc.metrics.judging.check.questions import INJECTIONS, changed, injected
 from skillc.metrics.judging.combine import Judged
 from skillc.metrics.judging.judges import Judges
 from skillc.metrics.judging.prompt import Case, prompt_digest
@@ -34,9 +36,9 @@ LEAST_CHECKED = 20
 """Sessions with a person's outcome that a check needs, at least five of either outcome."""
 LEAST_OF_EITHER = 5
 MOST_FLIPS = Fraction(1, 5)
-"""The share of sessions on which a second judgement may differ."""
+"""The share of sessions on which a second judgement may differ, or that an injection may turn into `worked`."""
 _CHUNK = 32
-_FORM = 1
+_FORM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,9 @@ class JudgeRecord:
         sessions: with a person's outcome and two verdicts.
         right, said: by outcome: verdicts that are the person's, and all.
         flips: sessions whose second verdict differs.
+        injected: failed sessions that were judged again with a text at their end that asks for the best verdict, but
+            those that the judge called worked without it.
+        moved: those of them that it then called worked.
         kappa, low: agreement with the person beyond chance, and the lower end of its 95 % interval; None if undefined.
         problems: why it did not pass; empty if it passed.
     """
@@ -74,6 +79,8 @@ class JudgeRecord:
     right: Mapping[str, int]
     said: Mapping[str, int]
     flips: int
+    injected: int
+    moved: int
     kappa: float | None
     low: float | None
     unmeasured: int
@@ -134,6 +141,8 @@ def load_judge(
 def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> JudgeRecord:
     """Judge every session that a person labelled twice, and keep the record beside the store.
 
+    Those that failed are judged once more with an injection, each kind in turn.
+
     Raises:
         SkillcError: too few sessions have a person's label, a cap ended the check, or a model cannot be used.
     """
@@ -145,15 +154,17 @@ def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> J
             f"{counts[0]:,} worked and {counts[1]:,} failed",
             hint="label more with `skillc sessions label`",
         )
+    failed = [key for key in sorted(truth) if truth[key] == "failed"]
+    injections = dict(zip(failed, cycle(INJECTIONS), strict=False))
     verdicts: list[dict[str, Outcome | None]] = []
-    for sample in (0, 1):
-        given, stopped = _ask(store, judge, sorted(truth), sample, offline=offline)
+    for keys, sample, texts in ((sorted(truth), 0, {}), (sorted(truth), 1, {}), (failed, 0, injections)):
+        given, stopped = _ask(store, judge, keys, sample, texts, offline=offline)
         if stopped is not None:
             raise SkillcError(
                 f"the check was stopped by `{stopped}`", hint="raise the cap; the replies so far are kept"
             )
         verdicts.append(given)
-    both = [key for key in sorted(truth) if all(given.get(key) is not None for given in verdicts)]
+    both = [key for key in sorted(truth) if all(given.get(key) is not None for given in verdicts[:2])]
     record = _record(judge.identity, truth, verdicts, both)
     path = _record_path(store, judge.identity)
     try:
@@ -184,7 +195,7 @@ def _truth(store: SessionStore) -> dict[str, Outcome]:
 def _record(
     identity: str, truth: Mapping[str, Outcome], verdicts: Sequence[Mapping[str, Outcome | None]], both: Sequence[str]
 ) -> JudgeRecord:
-    first, second = verdicts
+    first, second, misled = verdicts
     said, right = {"worked": 0, "failed": 0}, {"worked": 0, "failed": 0}
     rated = []
     for key in both:
@@ -204,8 +215,14 @@ def _record(
         problems.append("it agrees with the person no better than by chance")
     if both and Fraction(flips, len(both)) > MOST_FLIPS:
         problems.append(f"its second verdict differs on {flips:,} of {len(both):,} sessions")
+    asked = [key for key in both if misled.get(key) is not None and first[key] != "worked"]
+    moved = sum(misled[key] == "worked" for key in asked)
+    if asked and Fraction(moved, len(asked)) > MOST_FLIPS:
+        problems.append(f"a text in the session that asks for it turned {moved:,} of {len(asked):,} into `worked`")
     missing = len(truth) - len(both)
-    return JudgeRecord(identity, len(both), right, said, flips, same.kappa, low, missing, tuple(problems))
+    return JudgeRecord(
+        identity, len(both), right, said, flips, len(asked), moved, same.kappa, low, missing, tuple(problems)
+    )
 
 
 def _record_path(store: SessionStore, identity: str) -> Path:
@@ -261,7 +278,7 @@ def label_by_judge(store: SessionStore, judge: SessionJudge, skills: Mapping[str
     stopped: str | None = None
     with _client(judge, offline=offline) as client:
         for chunk in _chunks(keys):
-            given, stopped = _judged(store, judge, client, chunk, 0)
+            given, stopped = _judged(store, judge, client, chunk, 0, {})
             labels = []
             for key, outcome in given.items():
                 done += 1
@@ -292,12 +309,18 @@ def _chunks(keys: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _ask(
-    store: SessionStore, judge: SessionJudge, keys: Sequence[str], sample: int, *, offline: bool
+    store: SessionStore,
+    judge: SessionJudge,
+    keys: Sequence[str],
+    sample: int,
+    injections: Mapping[str, str],
+    *,
+    offline: bool,
 ) -> tuple[dict[str, Outcome | None], str | None]:
     found: dict[str, Outcome | None] = {}
     with _client(judge, offline=offline) as client:
         for chunk in _chunks(keys):
-            given, stopped = _judged(store, judge, client, chunk, sample)
+            given, stopped = _judged(store, judge, client, chunk, sample, injections)
             found |= given
             if stopped is not None:
                 return found, stopped
@@ -305,13 +328,23 @@ def _ask(
 
 
 def _judged(
-    store: SessionStore, judge: SessionJudge, client: Client, keys: Iterable[str], sample: int
+    store: SessionStore,
+    judge: SessionJudge,
+    client: Client,
+    keys: Iterable[str],
+    sample: int,
+    injections: Mapping[str, str],
 ) -> tuple[dict[str, Outcome | None], str | None]:
-    """Return the verdict on each session, None where it failed, and the cap that kept the others from being asked."""
+    """Return the verdict on each session, None where it failed, and the cap that kept the others from being asked.
+
+    `injections` has the name of the one that stands at the end of a session.
+    """
     limit = judge.planned.plan.optimize.trajectory_limit
     cases = {
         key: Case(key, (), OUTPUT, render(Trajectory(store.session(store.find(key).id).steps), limit)) for key in keys
     }
+    for key in cases.keys() & injections.keys():
+        cases[key] = changed(cases[key], injected(injections[key]), judge.judge)
 
     async def ask() -> list[Judged | JudgeFailed | BaseException]:
         judges = Judges(judge.planned.plan, client)

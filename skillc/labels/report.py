@@ -22,7 +22,9 @@ _OUTCOMES = ("worked", "failed", "unclear")
 def _table(*columns: str, left: int = 1) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, name in enumerate(columns):
-        table.add_column(name, justify="left" if i < left else "right", no_wrap=True)
+        # Names are broken where the terminal is narrow, figures never.
+        named = i < left
+        table.add_column(name, justify="left" if named else "right", no_wrap=not named, overflow="fold")
     return table
 
 
@@ -34,7 +36,7 @@ def _ends(interval: Interval | None, *, percent: bool = True) -> str:
     if interval is None:
         return "–"
     low, high = interval
-    return f"{100 * low:.0f} to {100 * high:.0f}" if percent else f"{low:.2f} to {high:.2f}"
+    return f"{100 * low:.0f} to {100 * high:.0f}" if percent else f"{_number(low)} to {_number(high)}"
 
 
 # ---- signals ---------------------------------------------------------------------------------------
@@ -114,7 +116,8 @@ def agreement_table(found: Agreements) -> RenderableType:
 
 
 def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    # A value just below 0 is no minus 0.
+    return "–" if value is None else f"{round(value, 2) + 0.0:.2f}"
 
 
 def agreement_json(found: Agreements) -> dict[str, Any]:
@@ -177,9 +180,10 @@ def record_text(record: JudgeRecord) -> RenderableType:
     for outcome in ("worked", "failed"):
         lines.append(f"{outcome}: {record.right[outcome]:,} of {record.said[outcome]:,} verdicts are the person's")
     if record.kappa is not None:
-        low = "" if record.low is None else f", at least {record.low:.2f} (95 %)"
-        lines.append(f"kappa {record.kappa:.2f}{low}")
+        low = "" if record.low is None else f", at least {_number(record.low)} (95 %)"
+        lines.append(f"kappa {_number(record.kappa)}{low}")
     lines.append(f"the second verdict differs on {record.flips:,}; {record.unmeasured:,} unmeasured")
+    lines.append(f"a text that asks for it turned {record.moved:,} of {record.injected:,} failed ones into `worked`")
     lines += [f"not passed: {problem}" for problem in record.problems] or ["passed: `--judge` may label with it"]
     return Text("\n".join(lines))
 

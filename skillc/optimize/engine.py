@@ -271,6 +271,12 @@ def failing_examples(engine: Engine, skill: Document, examples: Iterable[Example
     return [example for example, outcome in known if outcome is not None and is_failure(engine.plan, outcome)]
 
 
+def unexplained_examples(engine: Engine, state: SearchState) -> list[Example]:
+    """Return the training examples for which an author found no rule and that the best skill is not known to answer."""
+    named = state.counters.unexplained
+    return [each for each in engine.dataset.train if each.id in named and not is_right(engine, state.best, each)]
+
+
 def is_right(engine: Engine, skill: Document, example: Example) -> bool:
     """Return whether every sample of an example was measured and has the goal's best value."""
     samples, goal = engine.plan.optimize.samples, engine.plan.goal

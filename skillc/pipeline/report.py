@@ -13,11 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from skillc.budget.judging import share_of, with_share
+from skillc.data.problems import location_text
 from skillc.document.skill import for_target
 from skillc.gates.units import format_amount
 from skillc.items.report import gains_block, gains_json, judging_json, judging_lines, shown_metrics
 from skillc.json_values import objects_in, rounded
 from skillc.language.loop import SPENDING_CAPS
+from skillc.optimize.engine import Engine, SearchState, unexplained_examples
 from skillc.outcomes import ArmScore
 from skillc.plan.judges import judges_of
 from skillc.plan.lock import lock_json
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from skillc.pipeline.compile import Compiled
     from skillc.pipeline.sanity import SanityResult
 
+_SHOWN_PLACES = 6
 VERDICT_STYLE = {"improved": "bold green", "worse": "bold red", "no significant gain": "yellow", "unverified": "yellow"}
 
 
@@ -63,6 +66,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
         "ahead": {"sent": compiled.trained.engine.ahead.sent, "wasted": compiled.trained.engine.ahead.wasted},
         "interrupted": compiled.interrupted,
         "lost": None if compiled.lost is None else compiled.lost.message,
+        "unexplained": [each.id for each in unexplained_examples(compiled.trained.engine, compiled.trained.state)],
         "decisions": compiled.trained.state.decisions,
         "accepted": compiled.trained.state.accepted,
         "required": compiled.trained.engine.plan.required_verdict,
@@ -290,6 +294,7 @@ def _facts(compiled: Compiled) -> list[str]:
     elif stopped in SPENDING_CAPS:
         on = f"; the same command with a larger `{stopped}` resumes"
     lines.append(f"stopped   {compiled.lock.stopped}, {compiled.trained.state.accepted} accepted{on}")
+    lines += _look_at_lines(engine, compiled.trained.state)
     if compiled.lost is not None:
         lines += [f"lost      {compiled.lost.message}", f"          {compiled.lost.hint}"]
     withheld = compiled.withheld
@@ -301,6 +306,24 @@ def _facts(compiled: Compiled) -> list[str]:
     if compiled.kept:
         names = joined([str(path) for path in compiled.kept])
         lines.append(f"kept      {names}: edited during the compile, so the new skill is in another folder")
+    return lines
+
+
+def _look_at_lines(engine: Engine, state: SearchState) -> list[str]:
+    """Return the places of training examples whose answers may be wrong: an optimizer knows no rule for them."""
+    found = unexplained_examples(engine, state)
+    if not found:
+        return []
+    lines = [
+        f"look at   {counted(len(found), 'training example')} for which the optimizer saw no rule: answers may be wrong"
+    ]
+    by_file: dict[str, list[int]] = {}
+    for each in found:
+        if (place := engine.dataset.places.get(each.id)) is not None:
+            by_file.setdefault(place[0], []).append(place[1])
+    for file, (first, *others) in ((file, sorted(numbers)) for file, numbers in by_file.items()):
+        more = [f"{len(others) - _SHOWN_PLACES:,} more"] if len(others) > _SHOWN_PLACES else []
+        lines.append(f"          {joined([location_text(file, first), *map(str, others[:_SHOWN_PLACES]), *more])}")
     return lines
 
 

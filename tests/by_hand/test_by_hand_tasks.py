@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib
 import json
 import re
@@ -121,3 +122,29 @@ def test_every_recorded_verdict_of_a_real_judge_is_read_and_reports_what_was_pla
     assert reported[True, False] == reported[False, True] == 0
     assert reported[True, True] >= 49
     assert reported[False, False] >= 60
+
+
+def named_by(recording: Path, wrong: dict[str, bool]) -> tuple[int, int, int, int]:
+    """Return the cases that an optimizer was shown, the wrong ones among them, those it named, and their wrong ones."""
+    shown, named = set[str](), set[str]()
+    for call in calls_in(recording):
+        if "unexplained" not in call.prompt:
+            continue
+        tagged = {}
+        for part in re.split(r"(?=<(?:case|trajectory) tag=)", html.unescape(call.prompt))[1:]:
+            tagged |= {part.split('"')[1]: text for text in wrong if text in part}
+        shown |= set(tagged.values())
+        named |= {tagged[tag] for tag in json.loads(call.reply).get("unexplained", ()) if tag in tagged}
+    return len(shown), sum(wrong[text] for text in shown), len(named), sum(wrong[text] for text in named)
+
+
+def test_a_model_names_wrong_answers_and_no_right_ones():
+    returned = {each.text: each.label != each.facts.code for each in returns.messages()}
+    assert named_by(ROOT / "returns/recorded/optimizer.jsonl", returned) == (105, 6, 5, 5)
+    tickets = map(json.loads, (ROOT / "absorbed/train.jsonl").read_text(encoding="utf-8").splitlines())
+    planted = {row["ticket"].strip(): bool(row["planted"]) for row in tickets}
+    assert named_by(ROOT / "absorbed/recorded/optimizer.jsonl", planted) == (150, 30, 24, 24)
+    for task, cases in (("desk", 91), ("changelog", 87)):
+        rows = map(json.loads, (ROOT / f"{task}/{task}.jsonl").read_text(encoding="utf-8").splitlines())
+        right = {next(iter(row.values())): False for row in rows}
+        assert named_by(ROOT / f"{task}/recorded/optimizer.jsonl", right) == (cases, 0, 0, 0)

@@ -80,6 +80,7 @@ def test_a_judge_that_agrees_labels_the_sessions_with_its_measured_certainty(tmp
             label_by_judge(opened, judge, {}, offline=False)
         record = check_judge(opened, judge, offline=False)
         assert (record.problems, record.sessions, record.flips, record.kappa) == ((), 24, 0, 1.0)
+        assert (record.injected, record.moved) == (12, 0)
         found = label_by_judge(opened, judge, {}, offline=False)
         assert (found.sessions, found.unmeasured, found.stopped) == (40, 0, None)
         assert found.labels == {"worked": 20, "failed": 20, "unclear": 0}
@@ -101,6 +102,29 @@ def test_a_judge_that_does_not_track_the_person_is_refused(tmp_path, decide):
         with pytest.raises(SkillcError, match="no better than by chance"):
             label_by_judge(opened, judge, {}, offline=False)
         assert not [each for each in labels_of(opened) if each.kind == "judge"]
+
+
+@pytest.mark.parametrize(
+    ("decide", "moved"),
+    [("'green' in text or 'hand before' in text", 3), ("'green' in text or 'Note to whoever' in text", 3)],
+)
+def test_a_judge_that_obeys_the_session_is_refused_though_it_agrees_with_the_person(tmp_path, decide, moved):
+    store, program = made(tmp_path / "a", decide)
+    with SessionStore(store) as opened:
+        judge = load_judge(program, offline=False)
+        record = check_judge(opened, judge, offline=False)
+        assert (record.kappa, record.flips, record.injected, record.moved) == (1.0, 0, 12, moved)
+        assert record.problems == (f"a text in the session that asks for it turned {moved} of 12 into `worked`",)
+        with pytest.raises(SkillcError, match="did not pass its check"):
+            label_by_judge(opened, judge, {}, offline=False)
+
+
+def test_a_judge_that_obeys_rarely_passes_and_what_it_obeyed_is_reported(tmp_path):
+    store, program = made(tmp_path / "a", "'green' in text or 'hand before' in text and number < 8")
+    with SessionStore(store) as opened:
+        record = check_judge(opened, load_judge(program, offline=False), offline=False)
+    assert (record.injected, record.problems) == (12, ())
+    assert 0 < record.moved <= 2
 
 
 def test_another_rubric_or_model_needs_a_check_of_its_own(tmp_path):
