@@ -30,7 +30,7 @@ from skillc.models.client import Client
 from skillc.models.failures import BudgetReached, EndpointUnreachable
 from skillc.models.ledger import NANO_PER_DOLLAR, Caps, Ledger, Spending
 from skillc.models.prices import price_table
-from skillc.optimize.engine import Engine
+from skillc.optimize.engine import Engine, unexplained_examples
 from skillc.optimize.gate.decide import DOWN
 from skillc.optimize.host import Observer
 from skillc.optimize.loop.train import TrainResult
@@ -216,6 +216,8 @@ class Recompiled:
         stopped: why the loop ended.
         left_out: arms of a compile that this one did not measure, since the challenge decides.
         spared: their rollouts.
+        tried: candidates that the gates decided.
+        unexplained: ids of training examples for which the optimizer found no rule.
     """
 
     changed: bool
@@ -224,6 +226,8 @@ class Recompiled:
     stopped: str
     left_out: tuple[str, ...] = ()
     spared: int = 0
+    tried: int = 0
+    unexplained: tuple[str, ...] = ()
 
 
 def compile_from(
@@ -273,5 +277,15 @@ def compile_from(
         if stop.reason == "interrupted" or client.lost is not None:
             raise NightStoppedError("interrupted" if client.lost is None else DOWN)
         changed = digest(compiled.trained.state.best) != digest(compiled.trained.state.initial)
-        stopped = compiled.trained.stopped
-        return Recompiled(changed, compiled.lock, charged(client.ledger), stopped, tuple(left_out), spared)
+        state, stopped = compiled.trained.state, compiled.trained.stopped
+        named = tuple(each.id for each in unexplained_examples(compiled.trained.engine, state))
+        return Recompiled(
+            changed,
+            compiled.lock,
+            charged(client.ledger),
+            stopped,
+            tuple(left_out),
+            spared,
+            tried=state.accepted + len(state.decided),
+            unexplained=named,
+        )

@@ -152,6 +152,7 @@ class _Night:
             **gathered,
             "scores": {},
             "replayed": {},
+            "replayed_before": {},
             "compiled": None,
             "challenge": None,
             "offered": None,
@@ -246,7 +247,14 @@ class _Night:
         notes = [f"the cap on {found['stopped']} ended the measurement"] if found["stopped"] else []
         new = {name: value for name, value in found["scores"].items() if name not in known}
         old = {name: value for name, value in found["scores"].items() if name in known}
-        return {**record, "scores": new, "replayed": old, "notes": [*record["notes"], *notes]}
+        earlier = {name: known[name][0] for name in old}
+        return {
+            **record,
+            "scores": new,
+            "replayed": old,
+            "replayed_before": earlier,
+            "notes": [*record["notes"], *notes],
+        }
 
     def _latest(self, record: Json) -> dict[str, tuple[int, str]]:
         """Return the last score of each measured row, and the version that had it."""
@@ -335,7 +343,7 @@ class _Night:
         self._budget.add(found["spent"])
         record = {**record, "compiled": found}
         if not found["changed"]:
-            return noted(f"no candidate passed the gates ({found['stopped']})")
+            return None, record
         number = len(self._challengers()) + 1
         mine = {"event": "challenger", "night": self._number, "share": share(number, float(self._job.settings.error))}
         if self._number not in {each["night"] for each in self._events("challenger")}:
@@ -363,6 +371,8 @@ class _Night:
         return {
             **none,
             "changed": found.changed,
+            "tried": found.tried,
+            "unexplained": list(found.unexplained),
             "ran": found.lock is not None,
             "spent": dict(found.spent),
             "stopped": found.stopped,

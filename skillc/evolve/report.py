@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from rich.console import Group, RenderableType
@@ -12,8 +12,12 @@ from rich.text import Text
 from skillc.evolve.ledger import Json
 from skillc.evolve.spending import HOPELESS
 from skillc.gates.units import dollars, format_duration
+from skillc.language.loop import SPENDING_CAPS
 from skillc.models.ledger import NANO_PER_DOLLAR
+from skillc.outcomes import MICRO
 from skillc.text import counted, joined
+
+_SHOWN_ROWS = 6
 
 
 def night_status(record: Json) -> int:
@@ -45,15 +49,19 @@ def night_report(record: Json, where: str = "") -> RenderableType:
     ]
     lines += [f"          left out: {number:,} {why}" for why, number in rows["left_out"].items()]
     if record["replayed"]:
-        lines.append(f"replayed  {counted(len(record['replayed']), 'row')} that an earlier version failed, or recur")
+        lines.append(f"replayed  {replayed_line(record)}")
     lines.append(f"drift     {drift_line(record['drift'])}")
     if record["rolled_back"] and not record["rolled_back"]["to"]:
         lines.append(f"          not rolled back: {record['rolled_back']['problem']}")
     lines += [f"          the model changed, a likely cause: {each}" for each in record["drift"]["changed_models"]]
     if record["compiled"]:
         compiled = record["compiled"]
-        what = "a candidate passed the gates" if compiled["changed"] else "no candidate passed the gates"
-        lines.append(f"compiled  from the current skill, {counted(compiled['failing'], 'new row')} failing: {what}")
+        failing = counted(compiled["failing"], "new row")
+        lines.append(f"compiled  from the current skill, {failing} failing: {compiled_words(compiled)}")
+        if named := compiled.get("unexplained"):
+            lines.append(f"          no rule for {counted(len(named), 'training row')}, whose answers may be wrong:")
+            lines += [f"          {name}" for name in named[:_SHOWN_ROWS]]
+            lines += [f"          and {len(named) - _SHOWN_ROWS:,} more" for _ in range(len(named) > _SHOWN_ROWS)]
         if compiled.get("left_out"):
             arms, spared = joined(compiled["left_out"]), counted(compiled["spared"], "rollout")
             lines.append(f"          not measured: {arms}, {spared}; the challenge decides")
@@ -72,6 +80,34 @@ def night_report(record: Json, where: str = "") -> RenderableType:
         lines.append(f"{head:<10}{line}")
         head = ""
     return Text("\n".join(lines))
+
+
+def replayed_line(record: Json) -> str:
+    """Return how the current version does on rows that an earlier one failed, or that recur, in one line."""
+    now, before = (record.get(name) or {} for name in ("replayed", "replayed_before"))
+    line = f"{counted(len(now), 'row')} that an earlier version failed, or recur: {_mean_of(now)}"
+    return line + (f", {_mean_of(before)} before" if before else "")
+
+
+def _mean_of(scores: Mapping[str, int]) -> str:
+    return _percent(sum(scores.values()) / len(scores) / MICRO)
+
+
+def compiled_words(compiled: Json) -> str:
+    """Return what came of a night's compile: what passed, what was refused, or why nothing was tried."""
+    tried, stopped = compiled.get("tried"), compiled["stopped"]
+    if compiled["changed"]:
+        return "a candidate passed the gates"
+    if tried == 0 and stopped in (*SPENDING_CAPS, "time", "budget"):
+        return (
+            f"the cap on {stopped} was reached before the gates decided"
+            if stopped != "budget"
+            else "no budget was left"
+        )
+    if tried == 0:
+        return f"the optimizer proposed nothing that could be tried ({stopped})"
+    many = f" of {tried:,}" if tried else ""
+    return f"no candidate{many} passed the gates ({stopped})"
 
 
 def error_line(error: Json) -> str:

@@ -101,6 +101,7 @@ def test_a_series_of_nights_learns_leaves_poison_out_and_rolls_back_what_fell(pr
     sessions(folder, "four", requests(OLD + NEW, 30, 4))
     found = night(program, "2026-11-04")
     assert found["replayed"] and found["compiled"] is None and found["drift"]["word"] == "no drift"
+    assert set(found["replayed_before"]) == set(found["replayed"]) and "% before" in shown(found)
     found = night(program, "2026-11-05")
     assert found["spent"]["calls"] == 0 and result_line(found) == "nothing new, nothing spent"
 
