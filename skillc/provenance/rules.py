@@ -2,8 +2,8 @@
 
 A rule is from the sessions whose examples its author could read, and a rule that replaces or merges others from theirs
 too. It errs on the side of more: where a decision does not record who read what, all training sessions count. Of these
-sessions some are cited: those of the failures that the edit names. Where an edit names none, as in a draft, all that
-its author could read count as cited.
+sessions some are cited: those of the failures that an edit names, or of the cases that a draft names for a rule. Where
+none is named, all that the author could read count as cited.
 """
 
 from __future__ import annotations
