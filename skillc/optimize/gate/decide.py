@@ -25,7 +25,7 @@ from skillc.optimize.gate.gate import Decision, goal_of, mean_json, measure_vali
 from skillc.optimize.host import TESTS, stop_reason
 from skillc.optimize.memory import with_effect
 from skillc.optimize.propose.proposals import Proposal, wording
-from skillc.optimize.scripts import ScriptVerdict, changes_script
+from skillc.optimize.scripts import PASSED, ScriptVerdict, changes_script
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
 
@@ -236,12 +236,17 @@ async def _decide(
     gates: Sequence[GatePlan],
     first_wave: Callable[[], None] | None = None,
 ) -> list[_Decided]:
-    verdicts = [await engine.scripts.check(patch.candidate) for patch in patches]
+    refusals = [_refused(engine, state, patch) for patch in patches]
+    # What may not be learned from a session is not run either.
+    verdicts = [
+        PASSED if refusal is not None else await engine.scripts.check(patch.candidate)
+        for patch, refusal in zip(patches, refusals, strict=True)
+    ]
     before = [
-        _refused(engine, state, patch)
+        refusal
         or state.decided.get(_pair(state, patch))
         or (None if verdict.passed else _untested(engine, state, verdict))
-        for patch, verdict in zip(patches, verdicts, strict=True)
+        for patch, refusal, verdict in zip(patches, refusals, verdicts, strict=True)
     ]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
     decide = engine.acceptance.decide

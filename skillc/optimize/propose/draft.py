@@ -260,7 +260,7 @@ class _Writer:
         if reply is None:
             return None
         found, edits = reply
-        edits, bad = self._allowed(edits)
+        edits, bad = self._allowed(edits, self._state.incumbent)
         if not edits:
             return None
         return SkillDraft(
@@ -305,7 +305,7 @@ class _Writer:
         if reply is None:
             return best
         found, edits = reply
-        edits, bad = self._allowed(edits)
+        edits, bad = self._allowed(edits, best.text)
         wanted = apply_edits(best.text, edits).document
         against = _edits_between(self._state.incumbent, wanted, self._sections)
         if against is None:
@@ -320,9 +320,11 @@ class _Writer:
         own = _cited(found, failed, right, cases)
         return replace(final, cited={**best.cited, **{key: ids | best.cited.get(key, ids) for key, ids in own.items()}})
 
-    def _allowed(self, edits: tuple[Edit, ...]) -> tuple[tuple[Edit, ...], tuple[tuple[str, str], ...]]:
-        """Return the edits without those that no skill may learn from a session, and these with the reason."""
-        bad = refused(self._engine, edits)
+    def _allowed(
+        self, edits: tuple[Edit, ...], skill: Document
+    ) -> tuple[tuple[Edit, ...], tuple[tuple[str, str], ...]]:
+        """Return the edits of a skill without those that it may not learn from a session, and these with the reason."""
+        bad = refused(self._engine, edits, skill)
         for why in bad.values():
             self._engine.observer.note(f"draft: {why}")
         return tuple(edit for edit in edits if edit not in bad), tuple((wording(e), why) for e, why in bad.items())
