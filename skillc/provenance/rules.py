@@ -85,8 +85,12 @@ def _follow(line: Line, rules: dict[str, set[str]], sections: dict[str, set[str]
             parents |= rules.get(str(entry.get("rule")), set())
     for entry in entries:
         if entry.get("op") in ("add", "replace") and isinstance(entry.get("rule"), str):
-            of_rule = rules.setdefault(str(entry["rule"]), set())
-            of_rule |= {*_keys(entry, names), *(parents if whole else ())}
+            rule = str(entry["rule"])
+            if names[0] == "cited" and "cited" in entry and line.get("maker") == "draft":
+                # New words have the support that the draft names for them, none of the rules beside or before them.
+                rules[rule] = {*_keys(entry, names)}
+                continue
+            rules.setdefault(rule, set()).update(_keys(entry, names), parents if whole else ())
 
 
 def _keys(entry: Line, names: Sequence[str]) -> list[str]:
