@@ -68,6 +68,11 @@ def read_folder(folder: Path, only: Collection[str] | None = None) -> dict[str, 
         raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
 
 
+def with_plain_ends(content: bytes) -> bytes:
+    """Return a file's content with the line ends that it has before git converts them."""
+    return content.replace(b"\r\n", b"\n")
+
+
 def decoded(name: str, content: bytes, encoding: str = "utf-8") -> str:
     """Return the text of a file of a skill.
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from skillc.artifact_paths import SKILL_FILE
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
-from skillc.skill_files import SKIPPED, plain_name, read_folder
+from skillc.skill_files import SKIPPED, plain_name, read_folder, with_plain_ends
 
 _JUNK = SKIPPED | {".DS_Store"}
 
@@ -118,7 +118,7 @@ def _present(folder: Path, ours: dict[str, bytes], brings: Mapping[str, bytes]) 
             foreign.append(name)
         elif not is_folder:
             content = _content(folder / name)
-            if name not in brings or _normal(content) != _normal(brings[name]):
+            if name not in brings or with_plain_ends(content) != with_plain_ends(brings[name]):
                 in_the_way[name] = content
     return Present({**ours, **in_the_way}, tuple(foreign))
 
@@ -141,10 +141,6 @@ def _content(place: Path) -> bytes:
     if place.is_symlink():
         return os.fsencode(f"a link to {place.readlink()}\n")
     return place.read_bytes() if place.is_file() else b"neither a file nor a link\n"
-
-
-def _normal(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n")
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -26,7 +26,7 @@ from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.lock import Lock, has_digest, read_lock
-from skillc.skill_files import read_folder, write_folder
+from skillc.skill_files import read_folder, with_plain_ends, write_folder
 
 Action = Literal["install", "update", "replace", "unchanged"]
 Contents = Mapping[str, bytes]
@@ -394,7 +394,7 @@ def _recover(folder: Path) -> None:
             elif _is_replaced(found := look_into(old, record), record):
                 carry(old, folder, found.foreign)
                 if are_carried(old, folder, found.foreign):
-                    shutil.rmtree(old)
+                    shutil.rmtree(old, ignore_errors=True)
         for new in folder.parent.glob(f".{folder.name}.*.new"):
             # A younger one may belong to a running process.
             if now - new.stat().st_mtime > _ABANDONED:
@@ -413,7 +413,7 @@ def beside(folder: Path, what: str) -> Path:
 
 
 def _digests(files: Contents) -> dict[str, str]:
-    return {name: hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest() for name, content in files.items()}
+    return {name: hashlib.sha256(with_plain_ends(content)).hexdigest() for name, content in files.items()}
 
 
 def record_path(folder: Path) -> Path:

@@ -22,7 +22,7 @@ from typing import Literal
 from skillc.dataclass import dataclass
 from skillc.stats.betting import confidence_sequence, evidence_below
 from skillc.stats.error_rates import ErrorRates
-from skillc.stats.misclassification import rate_limits, shares_behind, youden_interval
+from skillc.stats.misclassification import as_share, rate_limits, shares_behind, youden_interval
 
 ERROR = 0.05
 """The probability of a roll back without a fall, over all nights of one version."""
@@ -124,15 +124,15 @@ def _by_signal(
 
     if locked_rates is None:
         assert rates is not None
-        share = _as_share(mean)
+        share = as_share(mean)
         least = max(Fraction(0), bound(share) - limit)
         (yes, _), (_, no) = rate_limits(rates, FOR_RATES)
         return float(share), float(rates.corrected(least * yes + (1 - least) * (1 - no)))
-    seen = _as_share((mean - locked_rates.low) / (locked_rates.high - locked_rates.low))
+    seen = as_share((mean - locked_rates.low) / (locked_rates.high - locked_rates.low))
     if rates is None:
         yes_ends, no_ends = rate_limits(locked_rates, FOR_RATES)
         least, _ = shares_behind((bound(seen), Fraction(1)), yes_ends, no_ends)
-        return float(_as_share(mean)), float(least - limit)
+        return float(as_share(mean)), float(least - limit)
     most = min(Fraction(1), youden_interval(rates, 2 * FOR_RATES)[1])
     return float(rates.corrected(seen)), float(rates.corrected(bound(seen) - limit * most))
 
@@ -146,10 +146,6 @@ def _interval(values: Sequence[float], low: float, high: float, rates: ErrorRate
     seen = tuple((Fraction(end) - rates.low) / (rates.high - rates.low) for end in ends)
     shares = shares_behind((seen[0], seen[1]), *rate_limits(rates, FOR_RATES / 2))
     return float(shares[0]), float(shares[1])
-
-
-def _as_share(value: Fraction) -> Fraction:
-    return max(Fraction(0), min(Fraction(1), value))
 
 
 def _at_ends(nights: Sequence[Sequence[float]], floor: float, low: float, high: float) -> list[float]:

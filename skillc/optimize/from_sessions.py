@@ -1,8 +1,9 @@
 """Examples that are made from recorded sessions: which sessions an edit is from, and which texts may not become a rule.
 
 A text in a session is data. A rule that asks for what the scan of sessions finds, or that repeats a passage of an
-example, is refused, also if it improves the score. Runs whose data has no field `session` behave as if this were not
-here.
+example, is refused, also if it improves the score; so is a script with such a text, or one whose code sends data, reads
+secrets or runs code from elsewhere where the version before did not. Runs whose data has no field `session` behave as
+if this were not here.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from skillc.data.withdrawn import SESSION
-from skillc.document.edits import Add, Edit, Replace
+from skillc.document.edits import Add, Edit, Replace, apply_edits
 from skillc.document.skill import Document
 from skillc.optimize.engine import Engine
+from skillc.optimize.scripts import changes_script
 from skillc.outcomes import Example
 from skillc.sessions.asks import asks_for
+from skillc.sessions.code_asks import asks_of_code
 from skillc.sessions.poison import revealed, scan_rule
 
 _RUN = 8
@@ -47,15 +50,20 @@ def refusal(engine: Engine, text: str) -> str:
     """Return why a text may not become a rule, empty if it may."""
     if not text.strip() or not has_sessions(engine):
         return ""
-    found = scan_rule(text) or tuple(asks_for(revealed(text)))
+    found = _asked(text)
     if found:
-        return f"the rule {found[0][0]}"
+        return f"the rule {found[0]}"
     return "the rule repeats a passage of an example" if _is_copy(text, engine.dataset.train) else ""
 
 
-def refused(engine: Engine, edits: Sequence[Edit]) -> dict[Edit, str]:
-    """Return the edits whose texts may not become a rule, each with the reason."""
-    whys = {edit: refusal(engine, _written(edit)) for edit in edits if isinstance(edit, Add | Replace)}
+def refused(engine: Engine, edits: Sequence[Edit], skill: Document) -> dict[Edit, str]:
+    """Return the edits of a skill whose texts may not become a rule, or a part of a script, each with the reason."""
+    whys = dict[Edit, str]()
+    for edit in edits:
+        if changes_script(skill, edit):
+            whys[edit] = _script_refusal(engine, skill, apply_edits(skill, [edit]).document)
+        elif isinstance(edit, Add | Replace):
+            whys[edit] = refusal(engine, _written(edit))
     return {edit: why for edit, why in whys.items() if why}
 
 
@@ -70,10 +78,35 @@ def refusal_of(engine: Engine, before: Document, after: Document) -> str:
         return ""
     known = {rule.text for rule in before.rules} | {section.text for section in before.sections}
     known |= {rule.topic for rule in before.rules if rule.topic} | {before.about}
-    new = [text for rule in after.rules for text in (rule.topic or "", rule.text) if text not in known]
+    sections = [each for each in after.sections if not each.is_script]
+    rules = [rule for each in sections for rule in each.rules]
+    new = [text for rule in rules for text in (rule.topic or "", rule.text) if text not in known]
     new += [after.about] if after.about not in known else []
-    new += [each.text for each in after.sections if not each.rules and each.text not in known and not each.is_script]
-    return next((why for text in new if (why := refusal(engine, text))), "")
+    new += [each.text for each in sections if not each.rules and each.text not in known]
+    return next((why for text in new if (why := refusal(engine, text))), "") or _script_refusal(engine, before, after)
+
+
+def _script_refusal(engine: Engine, before: Document, after: Document) -> str:
+    """Return why the scripts of a skill may not be tried: one has or does what it did not before; empty if they may."""
+    if not has_sessions(engine):
+        return ""
+    old = {each.name: each.body for each in before.sections if each.is_script}
+    for each in after.sections:
+        text, earlier = each.body, old.get(each.name, "")
+        if not each.is_script or text == earlier:
+            continue
+        known = {*_asked(earlier), *asks_of_code(earlier)}
+        found = [kind for kind in (*_asked(text), *asks_of_code(text)) if kind not in known]
+        if not found and _is_copy(text, engine.dataset.train) and not _is_copy(earlier, engine.dataset.train):
+            found = ["repeats a passage of an example"]
+        if found:
+            return f"the script `{each.file}` {found[0]}"
+    return ""
+
+
+def _asked(text: str) -> list[str]:
+    """Return what a text asks for that no rule may, by kind; the phrases first."""
+    return [kind for kind, _ in scan_rule(text) or tuple(asks_for(revealed(text)))]
 
 
 def _is_copy(text: str, examples: Sequence[Example]) -> bool:

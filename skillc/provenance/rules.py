@@ -2,8 +2,8 @@
 
 A rule is from the sessions whose examples its author could read, and a rule that replaces or merges others from theirs
 too. It errs on the side of more: where a decision does not record who read what, all training sessions count. Of these
-sessions some are cited: those of the failures that the edit names. Where an edit names none, as in a draft, all that
-its author could read count as cited.
+sessions some are cited: those of the failures that an edit names, or of the cases that a draft names for a rule. Where
+none is named, all that the author could read count as cited.
 """
 
 from __future__ import annotations
@@ -85,8 +85,12 @@ def _follow(line: Line, rules: dict[str, set[str]], sections: dict[str, set[str]
             parents |= rules.get(str(entry.get("rule")), set())
     for entry in entries:
         if entry.get("op") in ("add", "replace") and isinstance(entry.get("rule"), str):
-            of_rule = rules.setdefault(str(entry["rule"]), set())
-            of_rule |= {*_keys(entry, names), *(parents if whole else ())}
+            rule = str(entry["rule"])
+            if names[0] == "cited" and "cited" in entry and line.get("maker") == "draft":
+                # New words have the support that the draft names for them, none of the rules beside or before them.
+                rules[rule] = {*_keys(entry, names)}
+                continue
+            rules.setdefault(rule, set()).update(_keys(entry, names), parents if whole else ())
 
 
 def _keys(entry: Line, names: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from skillc.document.folder import document_from
 from skillc.document.markdown import blocks_of
 from skillc.document.skill import Document, section_title
 from skillc.plan.lock import Lock, has_digest
+from skillc.skill_files import with_plain_ends
 from skillc.tokens import count_tokens, split_tokens
 
 _SAME = 0.5
@@ -131,7 +132,7 @@ def _files(before: Files, after: Files) -> list[FileChange]:
     found = []
     for name in sorted({*before, *after} - {SKILL_FILE}):
         old, new = before.get(name), after.get(name)
-        if old is None or new is None or _normal(old) != _normal(new):
+        if old is None or new is None or with_plain_ends(old) != with_plain_ends(new):
             what: Literal["new", "changed", "removed"] = (
                 "new" if old is None else "removed" if new is None else "changed"
             )
@@ -148,14 +149,10 @@ def _markdown(files: Files) -> str:
 
 
 def _file_diff(name: str, before: bytes, after: bytes) -> str:
-    if _normal(before) == _normal(after):
+    if with_plain_ends(before) == with_plain_ends(after):
         return ""
     try:
-        texts = [_normal(each).decode() for each in (before, after)]
+        texts = [with_plain_ends(each).decode() for each in (before, after)]
     except UnicodeDecodeError:
         return f"{name} is no text and differs: {len(before):,} bytes before, {len(after):,} after\n"
     return difference(name, *texts)
-
-
-def _normal(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n")

@@ -26,7 +26,7 @@ from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.lock import Lock, read_lock
 from skillc.run.folder import make_home
-from skillc.skill_files import read_folder, write_folder
+from skillc.skill_files import read_folder, with_plain_ends, write_folder
 
 ADOPTED = "skills.adopted"
 HOME = ".skillc/publish"
@@ -78,12 +78,10 @@ class Version:
 
 def digest_of(files: Files) -> str:
     """Return the digest of a skill's files, the same after git has converted line ends."""
-    lines = (f"{hashlib.sha256(_normal(content)).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
+    lines = (
+        f"{hashlib.sha256(with_plain_ends(content)).hexdigest()}  {name}\n" for name, content in sorted(files.items())
+    )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _normal(content: bytes) -> bytes:
-    return content.replace(b"\r\n", b"\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def sessions_behind(paths: ArtifactPaths) -> tuple[str, ...]:
 def thin_rules(project: Path, lock: Lock, support: int) -> int:
     """Return how many rules from sessions cite fewer than so many independent sessions.
 
-    Sessions with nearly the same request count as one. A rule whose author named no failure cites none: it may be from
+    Sessions with nearly the same request count as one. A rule whose author named no case cites none: it may be from
     a single text among all that was read.
 
     Raises:

@@ -89,7 +89,7 @@ def shares_behind(seen: Ends, yes: Ends, no: Ends) -> Ends:
 
     def share(mean: Fraction, sensitivity: Fraction, specificity: Fraction, coin: Fraction) -> Fraction:
         youden = sensitivity + specificity - 1
-        return coin if youden <= 0 else _as_share((mean + specificity - 1) / youden)
+        return coin if youden <= 0 else as_share((mean + specificity - 1) / youden)
 
     return share(seen[0], yes[1], no[0], _ZERO), share(seen[1], yes[0], no[1], _ONE)
 
@@ -147,7 +147,7 @@ def share_interval(scores: Iterable[tuple[str, Fraction]], rates: ErrorRates) ->
     found = list(scores)
     if not rates.estimated:
         ends = mean_interval(found, low=rates.low, high=rates.high)
-        return None if ends is None else (_as_share(ends[0]), _as_share(ends[1]))
+        return None if ends is None else (as_share(ends[0]), as_share(ends[1]))
     size = effective_size(found, low=rates.low, high=rates.high)
     if size is None:
         return None
@@ -164,7 +164,7 @@ def share_interval(scores: Iterable[tuple[str, Fraction]], rates: ErrorRates) ->
     shift = 2 * z * z * (share * yes_spread - (1 - share) * no_spread)
     variance = seen * (1 - seen) / (worth + z * z) + share**2 * yes_spread + (1 - share) ** 2 * no_spread
     reach = z * sqrt(variance) / youden
-    return _as_share(Fraction(share + shift - reach)), _as_share(Fraction(share + shift + reach))
+    return as_share(Fraction(share + shift - reach)), as_share(Fraction(share + shift + reach))
 
 
 def _shrunk(share: Fraction, count: int | None) -> tuple[float, float]:
@@ -175,5 +175,6 @@ def _shrunk(share: Fraction, count: int | None) -> tuple[float, float]:
     return middle, middle * (1 - middle) / count
 
 
-def _as_share(value: Fraction) -> Fraction:
+def as_share(value: Fraction) -> Fraction:
+    """Return the nearest share, from 0 to 1."""
     return max(_ZERO, min(_ONE, value))

@@ -5,15 +5,19 @@ import json
 import re
 from dataclasses import replace
 
-from workshop import KIND_OF, PLACE, Workshop, rows, word_of
+from workshop import KIND_OF, PLACE, PROGRAM, Workshop, rows, word_of
 
 from skillc.data.starter import ColumnChoice, start
 from skillc.document.skill import digest
+from skillc.frontend import estimate, plan_file
+from skillc.models.client import Client
+from skillc.optimize.host import SilentObserver
 from skillc.optimize.loop.step import maker_of, step
 from skillc.optimize.propose.cases import failures_to_replay
 from skillc.optimize.propose.draft import draft
 from skillc.optimize.propose.proposals import without_tags
 from skillc.outcomes import Scored
+from skillc.pipeline.compile import Job, compile_job
 
 ON = ("optimize.drafts=2", "optimize.speculate=off", "optimize.batch=30")
 
@@ -221,3 +225,94 @@ def test_a_whole_draft_reaches_the_gates_of_a_program_that_skillc_wrote(tmp_path
     (record,) = heard.records
     assert record["result"] == "accept" and len(after.incumbent.rules) == len(rules)
     assert after.incumbent.section("rules").tokens > 1_000
+
+
+# ---- the cases behind a rule ------------------------------------------------------------------------
+
+OF_SESSIONS = PROGRAM.replace('source = "things.jsonl"', 'source = "things.jsonl"; field session: text')
+_CASE = re.compile(r'<(?:trajectory|case) tag="(\w+)".*?</(?:trajectory|case)>', re.DOTALL)
+
+
+def has(word, text):
+    return re.search(rf"\b{word}\b", text) is not None
+
+
+def cited_reply(prompt, **more):
+    """A draft whose rules name the cases with their word in the prompt, and one that is none."""
+    made = reply(KIND_OF, **more)
+    for word, rule in zip(KIND_OF, made["sections"][0]["rules"], strict=True):
+        rule["cases"] = [each[1] for each in _CASE.finditer(prompt) if has(word, each[0])] + ["t999"]
+    return made
+
+
+def from_sessions():
+    return [{**row, "session": f"s:{row['id']}"} for row in rows()]
+
+
+def test_rules_of_a_draft_cite_the_sessions_of_the_cases_that_it_names(tmp_path):
+    made = shop(
+        tmp_path,
+        lambda call: cited_reply("\n".join(each.content for each in call.messages)),
+        program=OF_SESSIONS,
+        data=from_sessions(),
+    )
+    heard = Heard(made)
+    stepped(made)
+    prompt, (record,) = made.script.of("draft")[0], heard.records
+    assert 'cite="on"' in prompt and '"cases": ["t1", "t4"]' in prompt
+    assert record["result"] == "accept" and len(record["edits"]) == len(KIND_OF)
+    for edit in record["edits"]:
+        word = next(each for each in KIND_OF if has(each, edit["text"]))
+        with_word = {each.fields["session"] for each in made.train if has(word, each.inputs["text"])}
+        assert len(edit["cited"]) >= 2 and set(edit["cited"]) <= with_word
+        assert set(edit["cited"]) < set(edit["sessions"])
+
+
+def test_a_reply_without_cases_stays_valid_and_other_programs_are_not_asked_for_them(tmp_path):
+    (tmp_path / "a").mkdir()
+    made = shop(tmp_path / "a", lambda call: reply(KIND_OF), program=OF_SESSIONS, data=from_sessions())
+    heard = Heard(made)
+    stepped(made)
+    assert heard.records[0]["result"] == "accept"
+    assert not any("cited" in edit for edit in heard.records[0]["edits"])
+    made = shop(tmp_path, lambda call: reply(KIND_OF))
+    heard = Heard(made)
+    stepped(made)
+    prompt = made.script.of("draft")[0]
+    assert 'cite="on"' not in prompt and '"cases":' not in prompt and "names in" not in prompt
+    assert not any("cited" in edit or "sessions" in edit for edit in heard.records[0]["edits"])
+
+
+def test_a_revised_rule_cites_what_its_own_reply_names_and_a_kept_one_what_the_draft_named(tmp_path):
+    words = list(KIND_OF)
+
+    def answer(call):
+        prompt = "\n".join(each.content for each in call.messages)
+        if 'tried="on"' not in prompt:
+            made = cited_reply(prompt)
+            made["sections"][0]["rules"] = made["sections"][0]["rules"][:-2]
+            return made
+        made = reply(words)
+        made["sections"][0]["rules"][0]["text"] += " Always."
+        return made
+
+    made = shop(tmp_path, answer, program=OF_SESSIONS, data=from_sessions())
+    heard = Heard(made)
+    stepped(made)
+    (record,) = heard.records
+    assert record["revised"] is True
+    cited = {next(each for each in words if each in edit["text"]): edit.get("cited") for edit in record["edits"]}
+    assert cited[words[0]] is None and cited[words[-1]] is None
+    assert all(len(cited[word]) >= 2 for word in words[1:-2])
+
+
+def test_the_lock_of_a_compile_by_drafts_has_the_cited_sessions(tmp_path):
+    (tmp_path / "things.skill").write_text(OF_SESSIONS)
+    (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in from_sessions()))
+    planned = plan_file(tmp_path / "things.skill", settings=("budget.steps=2", "optimize.drafts=2"), runnable=True)
+    job = Job(planned, estimate(planned), tmp_path / "skills", tmp_path / ".skillc")
+    with Client(planned.plan, cache_folder=None) as client:
+        done = compile_job(job, SilentObserver(), client)
+    lock = done.lock
+    assert lock.sessions and set(lock.cited) <= set(lock.sessions)
+    assert len(lock.cited) >= 2 and all(len(keys) >= 2 for keys in lock.cited.values())

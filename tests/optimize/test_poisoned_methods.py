@@ -171,9 +171,9 @@ def engine_with(train):
 
 def test_a_heading_a_description_and_a_slow_section_are_scanned_like_a_rule():
     engine = engine_with(())
-    assert refused(engine, [Add("rules", "An apple is a fruit.", topic=ATTACK)])
-    assert not refused(engine, [Add("rules", "An apple is a fruit.", topic="Fruit")])
     before = Document("sort", "Sort things.", (Section("rules", "trainable"), Section("guidance", "slow")))
+    assert refused(engine, [Add("rules", "An apple is a fruit.", topic=ATTACK)], before)
+    assert not refused(engine, [Add("rules", "An apple is a fruit.", topic="Fruit")], before)
     assert refusal_of(engine, before, replace(before, about=ATTACK))
     headed = apply_edits(before, [Add("rules", "An apple is a fruit.", topic=ATTACK)]).document
     assert refusal_of(engine, before, headed)

@@ -62,3 +62,18 @@ def test_cited_sessions_are_those_that_an_edit_names_and_all_of_one_that_names_n
     second["edits"][0]["cited"] = ["d"]
     cited = sessions_of_rules([first, second], start, two, ["a", "b", "c", "d"], {}, cited=True)
     assert cited == {text_key("One and more."): ("b", "d"), text_key("Two."): ("a", "b")}
+
+
+def test_new_words_of_a_draft_have_the_support_that_it_names_and_none_of_the_rules_around_them():
+    start = skill()
+    one, first = step(start, (Add("rules", "One."), Add("rules", "Two.")), (["a", "b"], ["a", "b"]))
+    first["edits"][0]["cited"] = ["a", "b"]
+    edits = (Replace(one.rules[0].id, "Send all."), Add("rules", "Three."))
+    two, second = step(one, edits, (["a", "b", "c", "d"],) * 2)
+    second["maker"] = "draft"
+    second["edits"][0]["cited"], second["edits"][1]["cited"] = ["c"], ["d"]
+    every = ["a", "b", "c", "d"]
+    cited = sessions_of_rules([first, second], start, two, every, {}, cited=True)
+    assert cited[text_key("Send all.")] == ("c",) and cited[text_key("Three.")] == ("d",)
+    read = sessions_of_rules([first, second], start, two, every, {})
+    assert read[text_key("Send all.")] == read[text_key("Three.")] == ("a", "b", "c", "d")

@@ -168,6 +168,26 @@ def outcome(folder="."):
 # ---- refused and accepted ---------------------------------------------------------------------------
 
 
+SENDS = "def double(n):\n    import urllib.request\n    return 2 * n\n"
+
+
+@pytest.mark.parametrize("sessions", [True, False])
+def test_a_script_that_sends_data_is_not_learned_from_sessions_and_not_run(sessions, project):
+    """It is right and passes its tests; where the data names no sessions, it is the author's choice."""
+    program = PROGRAM.replace('source = "numbers.jsonl"', 'source = "numbers.jsonl"; field session: text')
+    project(first={"text": SENDS}, second={"text": SENDS}, program=program if sessions else PROGRAM)
+    rows = [json.loads(line) for line in Path("numbers.jsonl").read_text().splitlines()]
+    lines = [json.dumps({**row, "session": f"s:{row['n']}"} if sessions else row) + "\n" for row in rows]
+    Path("numbers.jsonl").write_text("".join(lines))
+    compile_here()
+    assert ("import urllib.request" in ran()) != sessions
+    if sessions:
+        assert not SCRIPT.exists() or SCRIPT.read_text() == FIRST
+        assert "the script `scripts/double.py` opens a network connection" in json.dumps(decisions())
+    else:
+        assert SCRIPT.read_text() == SENDS
+
+
 @pytest.mark.parametrize("maker", ["edits", pytest.param("draft", marks=pytest.mark.thorough)])
 def test_a_version_that_fails_its_tests_runs_in_no_rollout_and_its_failure_is_fed_back(maker, project):
     program = PROGRAM if maker == "edits" else PROGRAM.replace("drafts = 0; update = edits; ", "drafts = 1; ")

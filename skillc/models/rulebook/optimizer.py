@@ -14,7 +14,7 @@ from itertools import groupby
 
 from skillc.json_values import parse_json
 from skillc.models.rulebook.briefs import EXPECTED, Brief, Case, SkillRule, find_answer, read_brief
-from skillc.models.rulebook.edits import MOST_SIGNS
+from skillc.models.rulebook.edits import MOST_SIGNS, cures_of
 from skillc.models.rulebook.induce import (
     SignCount,
     deciding_line,
@@ -123,7 +123,8 @@ def _draft(brief: Brief, reflect: Reflect) -> dict[str, object]:
     """Write each section with the edits for its failures and for the further cases, which have no answer yet."""
     edits = _reflect_on_failures(brief, tuple(case for case in brief.further if case.gold is not None), reflect)
     requested = _requested_sections(brief)
-    sections = [_section(name, _apply_all(old, edits, name), old) for name, old in requested]
+    cases = {str(edit.get("text")): cures_of(edit) for edit in edits} if brief.request.get("cite") == "on" else None
+    sections = [_section(name, _apply_all(old, edits, name), old, cases) for name, old in requested]
     return {"sections": [section for section in sections if section["rules"]]}
 
 
@@ -164,13 +165,19 @@ def _requested_sections(brief: Brief) -> list[tuple[str, list[SkillRule]]]:
     return [(name, [rule for rule in brief.rules if rule.section == name]) for name in names]
 
 
-def _section(name: str, rules: Sequence[SkillRule], old: Sequence[SkillRule]) -> dict[str, object]:
-    """Return a section of a reply: unchanged rules by their ids, others in full."""
+def _section(
+    name: str,
+    rules: Sequence[SkillRule],
+    old: Sequence[SkillRule],
+    cases: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, object]:
+    """Return a section of a reply: unchanged rules by their ids, others in full, with their cases if any are given."""
     old_texts = {rule.id: rule.text for rule in old}
     written: list[dict[str, object]] = []
     for rule in rules:
         kept: dict[str, object] = {"rule": rule.id} if rule.id else {}
-        new = {"text": rule.text, "topic": rule.topic, "rationale": rule.why}
+        new: dict[str, object] = {"text": rule.text, "topic": rule.topic, "rationale": rule.why}
+        new |= {"cases": list(cases.get(rule.text, ()))} if cases is not None else {}
         written.append(kept if rule.id and old_texts.get(rule.id) == rule.text else {**kept, **new})
     return {"section": name, "rules": written}
 

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Edit, Replace, apply_edits
+from skillc.document.markdown import same_words
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
 from skillc.gates.stages import reads_batch
@@ -24,7 +25,7 @@ from skillc.optimize.gate.gate import Decision, goal_of, mean_json, measure_vali
 from skillc.optimize.host import TESTS, stop_reason
 from skillc.optimize.memory import with_effect
 from skillc.optimize.propose.proposals import Proposal, wording
-from skillc.optimize.scripts import ScriptVerdict, changes_script
+from skillc.optimize.scripts import PASSED, ScriptVerdict, changes_script
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
 
@@ -40,6 +41,7 @@ class Patch:
         tried: the skill of that trial if it is not the candidate.
         whole: whether its sections were written as a whole instead of changed by single edits.
         read: ids of the training examples that the author of the whole could read; None for all of them.
+        cited: ids of those that each rule of the whole comes from, by `same_words` of its text.
     """
 
     edits: tuple[Edit, ...]
@@ -51,6 +53,7 @@ class Patch:
     tried: Document | None = None
     whole: bool = False
     read: frozenset[str] | None = None
+    cited: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 class CutOff(Exception):  # noqa: N818
@@ -233,12 +236,17 @@ async def _decide(
     gates: Sequence[GatePlan],
     first_wave: Callable[[], None] | None = None,
 ) -> list[_Decided]:
-    verdicts = [await engine.scripts.check(patch.candidate) for patch in patches]
+    refusals = [_refused(engine, state, patch) for patch in patches]
+    # What may not be learned from a session is not run either.
+    verdicts = [
+        PASSED if refusal is not None else await engine.scripts.check(patch.candidate)
+        for patch, refusal in zip(patches, refusals, strict=True)
+    ]
     before = [
-        _refused(engine, state, patch)
+        refusal
         or state.decided.get(_pair(state, patch))
         or (None if verdict.passed else _untested(engine, state, verdict))
-        for patch, verdict in zip(patches, verdicts, strict=True)
+        for patch, refusal, verdict in zip(patches, refusals, verdicts, strict=True)
     ]
     racing = [patch.candidate for patch, known in zip(patches, before, strict=True) if known is None]
     decide = engine.acceptance.decide
@@ -376,21 +384,24 @@ def _with_sessions(engine: Engine, patch: Patch) -> dict[str, JsonValue]:
     with_keys: list[JsonValue] = []
     for i, (entry, ids) in enumerate(zip(entries, read, strict=True)):
         if isinstance(entry, dict):
-            named = sessions_of(engine, _cures(own, patch.edits[i])) if len(patch.edits) == len(entries) else []
+            named = sessions_of(engine, _cites(patch, patch.edits[i])) if len(patch.edits) == len(entries) else []
             entry = {**entry, "sessions": [*sessions_of(engine, ids)], **({"cited": [*named]} if named else {})}
         with_keys.append(entry)
     return {"edits": with_keys}
 
 
-def _cures(proposals: Sequence[Proposal], edit: Edit) -> set[str]:
-    """Return the ids of the failures that an edit names; of one that rewrites several proposals, those of all.
+def _cites(patch: Patch, edit: Edit) -> Collection[str]:
+    """Return the ids of the cases that an edit names; of one that rewrites several proposals, those of all.
 
     Nothing if one of these names none, as it may be from anything that was read.
     """
     text = edit.text if isinstance(edit, Add | Replace) else ""
+    proposals = patch.proposals
+    if not proposals:
+        return patch.cited.get(same_words(text), frozenset())
     same = [each for each in proposals if isinstance(each.edit, Add | Replace) and each.edit.text == text]
     own = same or proposals
-    return {example for each in own for example in each.cures} if all(each.cures for each in own) else set()
+    return {example for each in own for example in each.cures} if all(each.cures for each in own) else set[str]()
 
 
 def _record(engine: Engine, state: SearchState, decided: _Decided, position: Position) -> dict[str, JsonValue]:

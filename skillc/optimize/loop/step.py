@@ -188,7 +188,7 @@ async def _make_edits(
     for mechanism in engine.mechanisms:
         state = mechanism.after_reflections(state, reflections)
         further += mechanism.proposals(state, merged, budget)
-    merged, poisoned = _without_poison(engine, [*merged, *further])
+    merged, poisoned = _without_poison(engine, state, [*merged, *further])
     state = with_rejected(state, [RejectedEdit(wording(p.edit), why) for p, why in poisoned])
     state, merged, back = unshelve(state, merged)
     merged, held = await _tested(engine, state, merged)
@@ -217,9 +217,11 @@ async def _make_edits(
     return StepCandidates(state, record=record, missing=missing)
 
 
-def _without_poison(engine: Engine, proposals: Sequence[Proposal]) -> tuple[list[Proposal], list[tuple[Proposal, str]]]:
+def _without_poison(
+    engine: Engine, state: SearchState, proposals: Sequence[Proposal]
+) -> tuple[list[Proposal], list[tuple[Proposal, str]]]:
     """Return the proposals without those that no skill may learn from a session, and these with the reason."""
-    bad = refused_edits(engine, [proposal.edit for proposal in proposals])
+    bad = refused_edits(engine, [proposal.edit for proposal in proposals], state.incumbent)
     left = [proposal for proposal in proposals if proposal.edit not in bad]
     return left, [(each, bad[each.edit]) for each in proposals if each.edit in bad]
 

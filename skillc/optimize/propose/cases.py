@@ -120,9 +120,9 @@ def rendered_steps(trajectory: Trajectory, limit: int | None) -> str:
     return "\n".join([render(trajectory, limit), *(f"[note] {signal}" for signal in signals(trajectory))])
 
 
-def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]]) -> dict[str, str]:
+def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]], letter: str = "t") -> dict[str, str]:
     """Return the examples' ids by the tags of `trajectory_views`."""
-    return {f"t{i}": example.id for i, (example, _) in enumerate(pairs, 1)}
+    return {f"{letter}{i}": example.id for i, (example, _) in enumerate(pairs, 1)}
 
 
 def _only_answers(outcome: Outcome) -> bool:

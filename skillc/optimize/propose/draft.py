@@ -8,7 +8,7 @@ of its trial, and goes to the gates.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from fractions import Fraction
 from types import MappingProxyType
 
@@ -17,12 +17,12 @@ from pydantic import JsonValue
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 from skillc.dataclass import dataclass
 from skillc.document.edits import Edit, apply_edits
-from skillc.document.markdown import Refusal
+from skillc.document.markdown import Refusal, mark_of, rule_text, same_words
 from skillc.document.rewrites import WantedRule
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.concurrency import gather
 from skillc.optimize.engine import Engine, Position, RejectedEdit, SearchState, goal_change
-from skillc.optimize.from_sessions import refused
+from skillc.optimize.from_sessions import has_sessions, refused
 from skillc.optimize.gate.decide import Patch
 from skillc.optimize.propose.cases import (
     Measured,
@@ -75,6 +75,7 @@ class SkillDraft:
         analysis: its author's explanation of the answers.
         read: ids of all training examples that its author could read.
         refused: the edits that no skill may learn from a session, with the reason; they are not among `edits`.
+        cited: ids of the cases that a rule comes from, as its author says, by `same_words` of its text.
     """
 
     edits: tuple[Edit, ...]
@@ -88,6 +89,7 @@ class SkillDraft:
     analysis: str = ""
     read: frozenset[str] = frozenset()
     refused: tuple[tuple[str, str], ...] = ()
+    cited: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @property
     def worth(self) -> Fraction:
@@ -185,7 +187,8 @@ def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried
     text = f"a draft of {tokens(document)} tokens{trial}"
     text += f"; its analysis: {first_sentences(final.analysis, _ANALYSIS)}" if final.analysis else ""
     changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
-    return Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True, read=final.read)
+    patch = Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True, read=final.read)
+    return replace(patch, cited=final.cited)
 
 
 async def _tried(engine: Engine, state: SearchState, drafts: Sequence[SkillDraft]) -> list[SkillDraft]:
@@ -250,13 +253,14 @@ class _Writer:
             confusion=confusion(plan, self._measured),
             kept_back=bool(self._held),
             mostly_right=self._mostly_right,
+            cite=has_sessions(self._engine),
         )
         messages = draft_messages(briefing(self._engine, self._state), request)
         reply = await self._ask(messages, self._state.incumbent, self._ordinal)
         if reply is None:
             return None
         found, edits = reply
-        edits, bad = self._allowed(edits)
+        edits, bad = self._allowed(edits, self._state.incumbent)
         if not edits:
             return None
         return SkillDraft(
@@ -269,6 +273,7 @@ class _Writer:
             analysis=found.analysis,
             read=frozenset(each.id for each in (*(e for e, _ in shown), *cases)),
             refused=bad,
+            cited=_cited(found, self._seen, self._right, cases),
         )
 
     async def revise(self, best: SkillDraft) -> SkillDraft:
@@ -293,13 +298,14 @@ class _Writer:
             tried=True,
             mostly_right=self._mostly_right,
             refused=best.refused,
+            cite=has_sessions(engine),
         )
         messages = draft_messages(briefing(engine, replace(self._state, incumbent=best.text)), request)
         reply = await self._ask(messages, best.text, engine.plan.optimize.drafts)
         if reply is None:
             return best
         found, edits = reply
-        edits, bad = self._allowed(edits)
+        edits, bad = self._allowed(edits, best.text)
         wanted = apply_edits(best.text, edits).document
         against = _edits_between(self._state.incumbent, wanted, self._sections)
         if against is None:
@@ -309,11 +315,16 @@ class _Writer:
         analysis = found.analysis or best.analysis
         read = best.read.union(there, (each.id for each in cases))
         bad = (*best.refused, *bad)
-        return replace(best, edits=against, text=text, unexplained=named, analysis=analysis, read=read, refused=bad)
+        final = replace(best, edits=against, text=text, unexplained=named, analysis=analysis, read=read, refused=bad)
+        # A rule with new words has the cases that its reply names, not those of the rule that it replaces.
+        own = _cited(found, failed, right, cases)
+        return replace(final, cited={**best.cited, **{key: ids | best.cited.get(key, ids) for key, ids in own.items()}})
 
-    def _allowed(self, edits: tuple[Edit, ...]) -> tuple[tuple[Edit, ...], tuple[tuple[str, str], ...]]:
-        """Return the edits without those that no skill may learn from a session, and these with the reason."""
-        bad = refused(self._engine, edits)
+    def _allowed(
+        self, edits: tuple[Edit, ...], skill: Document
+    ) -> tuple[tuple[Edit, ...], tuple[tuple[str, str], ...]]:
+        """Return the edits of a skill without those that it may not learn from a session, and these with the reason."""
+        bad = refused(self._engine, edits, skill)
         for why in bad.values():
             self._engine.observer.note(f"draft: {why}")
         return tuple(edit for edit in edits if edit not in bad), tuple((wording(e), why) for e, why in bad.items())
@@ -364,6 +375,26 @@ class _Writer:
 
 def _tagged(examples: Sequence[Example]) -> list[tuple[str, Example]]:
     return [(f"c{i}", example) for i, example in enumerate(examples, 1)]
+
+
+def _cited(
+    reply: RewriteReply, failures: Sequence[Measured], rights: Sequence[Measured], cases: Sequence[Example]
+) -> dict[str, frozenset[str]]:
+    """Return the cases that the rules of a reply name, by `same_words` of the rule's text."""
+    ids = {**ids_by_tag(failures), **ids_by_tag(rights, "k"), **{tag: each.id for tag, each in _tagged(cases)}}
+    found = dict[str, frozenset[str]]()
+    for rule in (rule for section in reply.sections for rule in section.rules if rule.text and rule.cases):
+        words = same_words(_as_rule(rule.text))
+        found[words] = found.get(words, frozenset()) | {ids[tag] for tag in rule.cases if tag in ids}
+    return found
+
+
+def _as_rule(text: str) -> str:
+    """Return the text as a rule has it, without its list marker; that of a script as it is."""
+    try:
+        return rule_text(text, mark_of(text) or "-")
+    except Refusal:
+        return text
 
 
 def _named(reply: RewriteReply, failures: Sequence[Measured], cases: Sequence[Example]) -> tuple[str, ...]:

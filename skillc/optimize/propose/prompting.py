@@ -248,6 +248,7 @@ class DraftRequest:
         mostly_right: whether most cases of the batch are successes.
         tried: whether the skill is a draft, and `wrong` and `right` are the cases of its trial.
         refused: rules that were left out of the draft because of the sessions in the data, each with the reason.
+        cite: whether each rule names the cases that it comes from, because they are from recorded sessions.
     """
 
     written: Sequence[str]
@@ -259,6 +260,7 @@ class DraftRequest:
     mostly_right: bool = False
     tried: bool = False
     refused: Sequence[tuple[str, str]] = ()
+    cite: bool = False
 
 
 def reflect_messages(brief: Briefing, request: ReflectRequest) -> Messages:

@@ -164,12 +164,16 @@ class AggregateReply(Reply):
 
 
 class RewrittenRule(_Tolerant):
-    """A rule of a rewritten section: `rule` is the old one that it keeps (without `text`) or replaces."""
+    """A rule of a rewritten section: `rule` is the old one that it keeps (without `text`) or replaces.
+
+    `cases` are the tags of those that it comes from, where a draft is asked for them.
+    """
 
     rule: Name = None
     text: Text = ""
     topic: str | None = None
     rationale: Text = ""
+    cases: Tags = ()
 
     @model_validator(mode="before")
     @classmethod

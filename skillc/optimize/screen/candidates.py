@@ -186,7 +186,7 @@ async def write_patch(
         reminding = [p for p in chosen if _alone(engine, section_of(state.incumbent, p))]
         suggested = [p for p in chosen if p not in reminding]
         edits = await _rewritten(engine, state, suggested, position, ordinal) if suggested else None
-        if edits is not None and not refused(engine, edits):
+        if edits is not None and not refused(engine, edits, state.incumbent):
             every = (*edits, *(p.edit for p in reminding))
             document, entries = apply_and_report(state.incumbent, every)
             record = {**record, "suggestions": [p.to_json() for p in suggested], "edits": entries}

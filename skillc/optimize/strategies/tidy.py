@@ -224,7 +224,7 @@ async def _rewritten(
     if isinstance(edits, Refusal):
         engine.observer.note(f"tidy: {edits.reason}")
         return ()
-    bad = refused(engine, edits)
+    bad = refused(engine, edits, skill)
     for why in bad.values():
         engine.observer.note(f"tidy: {why}")
     return tuple(edit for edit in edits if edit not in bad)
