@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,8 +87,13 @@ class Recording:
     @classmethod
     def read(cls, place: Path, *, near: bool = False) -> Recording:
         """Read a folder, or a file that `pack` wrote."""
+        return cls.of(calls_in(place), near=near)
+
+    @classmethod
+    def of(cls, calls: Iterable[Call], *, near: bool = False) -> Recording:
+        """Return a recording of these calls."""
         recording = cls(near)
-        for call in calls_in(place):
+        for call in calls:
             recording._replies[call.prompt].append(call.reply)
         return recording
 
