@@ -114,14 +114,14 @@ class Recording:
             return replies.popleft() if len(replies) > 1 else replies[0]
 
     def _similar(self, prompt: str) -> str | None:
-        """Return the recorded prompt that shares most lines, at least half of the shorter one's; first wins ties."""
+        """Return the prompt that shares most lines, more than half of the shorter one's; the shorter wins ties."""
         _, own, after = parted(prompt)
-        lines, best, most = Counter(prompt.splitlines()), None, NEAR
+        lines, best, most = Counter(prompt.splitlines()), None, (0, 0)
         for known in self._replies:
             if after and parted(known)[1] != own:
                 continue
             others = Counter(known.splitlines())
-            share = (lines & others).total() / min(lines.total(), others.total())
-            if share > most:
-                best, most = known, share
+            shared = (lines & others).total()
+            if shared > NEAR * min(lines.total(), others.total()) and (shared, -others.total()) > most:
+                best, most = known, (shared, -others.total())
         return best

@@ -16,7 +16,7 @@ from answerer import RULE, Answerer
 from click.testing import CliRunner
 from served import served
 
-from benchmarks.by_hand.recording import Recording, UnknownPromptError, calls_in, pack
+from benchmarks.by_hand.recording import Call, Recording, UnknownPromptError, calls_in, pack
 from benchmarks.by_hand.server import Folder
 from skillc.cli import skillc
 from skillc.optimize.propose.replies import AggregateReply, ReflectReply, read_reply
@@ -120,3 +120,12 @@ def test_replies_of_a_real_model_are_read_as_what_their_stage_asked_for():
         assert all(edit.cures and edit.section == "rules" for edit in edits if edit.op == "add")
         stages[stage] += 1
     assert stages == {"reflect": 12, "aggregate": 3}
+
+
+def test_the_nearest_prompt_shares_most_lines_also_where_a_shorter_one_is_part_of_it():
+    def prompt(*rules):
+        return "\n".join(["===== system =====", "Skill", *rules, "===== user =====", "a map"])
+
+    texts = {"no rules": prompt(), "both": prompt("one", "two"), "more": prompt("one", "two", "x", "y")}
+    recording = Recording.of([Call(1, text, reply) for reply, text in texts.items()], near=True)
+    assert recording.reply(prompt("one", "two", "three")) == "both"
