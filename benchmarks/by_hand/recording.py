@@ -74,11 +74,13 @@ class Recording:
     Attributes:
         near: answer a prompt that was never recorded with the reply to the most similar one, so that a recording
             outlives a change of the wording. For a target that is the same input under the most similar skill.
+        asked: all prompts, in order.
         unknown: prompts without a reply.
         guessed: prompts that got the reply to a similar one.
     """
 
     near: bool = False
+    asked: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)
     _replies: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
@@ -104,6 +106,7 @@ class Recording:
             UnknownPromptError: there is none.
         """
         with self._lock:
+            self.asked.append(prompt)
             if prompt not in self._replies:
                 similar = self._similar(prompt) if self.near else None
                 (self.unknown if similar is None else self.guessed).append(prompt)
