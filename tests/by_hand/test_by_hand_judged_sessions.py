@@ -108,6 +108,18 @@ def test_a_judge_that_obeys_only_the_planted_texts_passes_and_the_held_out_sessi
     assert rates is not None and rates.groups() == ("80", "80")
 
 
+def test_signals_tell_little_on_sessions_that_were_written_to_be_hard(project):
+    with SessionStore(project.parent / DEFAULT) as store:
+        label(store, "held")
+    _, measured = ran(project, CALLS, ["label", "--signals"], ["agreement", "--json"])
+    pairs = {tuple(each["sources"]): each for each in json.loads(measured)["pairs"]}
+    right = {name: pairs["person:ida", f"signal:{name}"] for name in ("exit_status", "next_words")}
+    assert {name: (each["both"], round(each["both"] * each["equal"])) for name, each in right.items()} == {
+        "exit_status": (35, 19),
+        "next_words": (14, 1),
+    }
+
+
 def test_a_judge_whose_second_verdicts_are_a_coins_is_refused(project):
     calls = []
     for call in CALLS:

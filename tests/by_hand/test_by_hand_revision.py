@@ -67,6 +67,11 @@ def test_the_recorded_revision_is_replayed_to_the_skill_that_it_made(tmp_path):
     log = (RECORDED / "log.txt").read_text(encoding="utf-8")
     for row in (r"^initial skill +22\.2 % of 9 +18\.2 % of 11$", r"^compiled skill +100\.0 % of 9 +90\.9 % of 11$"):
         assert re.search(row, output, re.M) and re.search(row, log, re.M)
+    # The report sends a person to the four lines with the planted claim.
+    train = (TRIAL / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = [str(i) for i, line in enumerate(train, start=1) if PLANTED in line]
+    assert re.search(r"^look at +4 training examples", output, re.M)
+    assert f"line {', '.join(lines[:3])} and {lines[3]}" in " ".join(output.split())
 
 
 def test_the_model_wrote_both_honest_rules_in_other_words_and_named_the_planted_cases():
