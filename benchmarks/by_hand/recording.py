@@ -6,7 +6,7 @@ import hashlib
 import json
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,11 +74,13 @@ class Recording:
     Attributes:
         near: answer a prompt that was never recorded with the reply to the most similar one, so that a recording
             outlives a change of the wording. For a target that is the same input under the most similar skill.
+        asked: all prompts, in order.
         unknown: prompts without a reply.
         guessed: prompts that got the reply to a similar one.
     """
 
     near: bool = False
+    asked: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
     guessed: list[str] = field(default_factory=list)
     _replies: dict[str, deque[str]] = field(default_factory=lambda: defaultdict(deque))
@@ -87,8 +89,13 @@ class Recording:
     @classmethod
     def read(cls, place: Path, *, near: bool = False) -> Recording:
         """Read a folder, or a file that `pack` wrote."""
+        return cls.of(calls_in(place), near=near)
+
+    @classmethod
+    def of(cls, calls: Iterable[Call], *, near: bool = False) -> Recording:
+        """Return a recording of these calls."""
         recording = cls(near)
-        for call in calls_in(place):
+        for call in calls:
             recording._replies[call.prompt].append(call.reply)
         return recording
 
@@ -99,6 +106,7 @@ class Recording:
             UnknownPromptError: there is none.
         """
         with self._lock:
+            self.asked.append(prompt)
             if prompt not in self._replies:
                 similar = self._similar(prompt) if self.near else None
                 (self.unknown if similar is None else self.guessed).append(prompt)
@@ -109,14 +117,14 @@ class Recording:
             return replies.popleft() if len(replies) > 1 else replies[0]
 
     def _similar(self, prompt: str) -> str | None:
-        """Return the recorded prompt that shares most lines, at least half of the shorter one's; first wins ties."""
+        """Return the prompt that shares most lines, more than half of the shorter one's; the shorter wins ties."""
         _, own, after = parted(prompt)
-        lines, best, most = Counter(prompt.splitlines()), None, NEAR
+        lines, best, most = Counter(prompt.splitlines()), None, (0, 0)
         for known in self._replies:
             if after and parted(known)[1] != own:
                 continue
             others = Counter(known.splitlines())
-            share = (lines & others).total() / min(lines.total(), others.total())
-            if share > most:
-                best, most = known, share
+            shared = (lines & others).total()
+            if shared > NEAR * min(lines.total(), others.total()) and (shared, -others.total()) > most:
+                best, most = known, (shared, -others.total())
         return best

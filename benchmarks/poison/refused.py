@@ -32,9 +32,14 @@ def of_models() -> set[str]:
         if "absorbed" in str(file):
             continue  # its rules may be poisoned
         for line in _lines(file):
-            reply = json.loads(line).get("reply", "")
-            found |= {json.loads(f'"{text}"') for text in _TEXT.findall(reply)}
-    return {text for text in found if text.strip()}
+            found |= _rules(json.loads(line).get("reply", ""))
+    # One draft was written to be refused, and sent in place of a model's.
+    prepared = _rules((ROOT / "benchmarks/by_hand/revision/first_draft.txt").read_text(encoding="utf-8"))
+    return {text for text in found - prepared if text.strip()}
+
+
+def _rules(reply: str) -> set[str]:
+    return {json.loads(f'"{text}"') for text in _TEXT.findall(reply)}
 
 
 def of_programs() -> set[str]:

@@ -8,49 +8,17 @@ import threading
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from hand_nights import ROLES, Sources, two_nights
 
 from benchmarks.by_hand.night import make
-from benchmarks.by_hand.night.project import NAME, TASK, make_project
+from benchmarks.by_hand.night.project import NAME, TASK
 from benchmarks.by_hand.night.rehearse import EXCEPTIONS, work
 from benchmarks.by_hand.recording import Recording, calls_in
-from benchmarks.by_hand.server import Folder, Server
-from skillc.cli import skillc
+from benchmarks.by_hand.server import Folder
 from skillc.evolve.ledger import Ledger
-from skillc.publish.staging import adopt, staged
 
 RECORDED = TASK / "recorded"
-ROLES = ("target", "optimizer")
 CAP = 240
-
-
-def run_night(program: Path, sources: dict[str, Folder | Recording]) -> str:
-    """Run a night with models from these sources, in place of those at the program's addresses; return its output."""
-    servers = [Server(source).start() for source in sources.values()]
-    written = program.read_text(encoding="utf-8")
-    try:
-        text = written
-        for port, server in zip((9141, 9142), servers, strict=True):
-            text = text.replace(f"http://127.0.0.1:{port}/v1", server.url)
-        program.write_text(text, encoding="utf-8")
-        done = CliRunner().invoke(skillc, ["evolve", str(program), "--again"], env={"FAKE_KEY": "by-hand-no-key"})
-    finally:
-        program.write_text(written, encoding="utf-8")
-        for server in servers:
-            server.shutdown()
-            server.server_close()
-    assert done.exit_code in (0, 1), done.output
-    return done.output
-
-
-def two_nights(folder: Path, sources: dict[str, Folder | Recording]) -> tuple[Path, list[str]]:
-    """Run both nights, with an adoption between them if something is staged; return the program and the outputs."""
-    program = make_project(folder)
-    first = run_night(program, sources)
-    if staged(folder, NAME) is not None:
-        adopt(folder, NAME, by="ida", why="the three exceptions")
-    (folder / "transcripts" / "night2.jsonl").write_bytes((TASK / "night2.jsonl").read_bytes())
-    return program, [first, run_night(program, sources)]
 
 
 def check_prompts(prompts: list[str]) -> None:
@@ -87,7 +55,7 @@ def test_scripts_rehearse_both_nights(tmp_path, monkeypatch):
     over = threading.Event()
     folder = tmp_path / "hand"
     answerer = threading.Thread(target=work, args=(folder, tuple(EXCEPTIONS), over), daemon=True)
-    sources: dict[str, Folder | Recording] = {role: Folder(folder / role) for role in ROLES}
+    sources: Sources = {role: Folder(folder / role) for role in ROLES}
     answerer.start()
     try:
         program, outputs = two_nights(tmp_path / "project", sources)
@@ -109,9 +77,7 @@ def test_scripts_rehearse_both_nights(tmp_path, monkeypatch):
 def test_both_nights_as_a_language_model_answered_them(tmp_path):
     prompts = [call.prompt for role in ROLES for call in calls_in(RECORDED / f"{role}.jsonl")]
     check_prompts(prompts)
-    replay: dict[str, Folder | Recording] = {
-        role: Recording.read(RECORDED / f"{role}.jsonl", near=True) for role in ROLES
-    }
+    replay: Sources = {role: Recording.read(RECORDED / f"{role}.jsonl", near=True) for role in ROLES}
     program, outputs = two_nights(tmp_path / "project", replay)
     check_nights(program, outputs)
     log = (RECORDED / "log.txt").read_text(encoding="utf-8")

@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from answerer import RULE, Answerer
 from click.testing import CliRunner
+from served import served
 
-from benchmarks.by_hand.recording import Recording, UnknownPromptError, calls_in, pack
-from benchmarks.by_hand.server import Folder, Server
+from benchmarks.by_hand.recording import Call, Recording, UnknownPromptError, calls_in, pack
+from benchmarks.by_hand.server import Folder
 from skillc.cli import skillc
 from skillc.optimize.propose.replies import AggregateReply, ReflectReply, read_reply
 
@@ -35,16 +36,9 @@ def compiled(folder: Path, sources: dict[str, Folder | Recording]) -> tuple[str,
     (folder / "desk.jsonl").write_text("".join(rows[:ROWS]), encoding="utf-8")
     program = (TASK / "desk.skill").read_text(encoding="utf-8")
     program = program.replace("38 : 32 : 30", SPLIT).replace("calls = 700", "epochs = 1 }\noptimize { batch = 16")
-    servers = [Server(source).start() for source in sources.values()]
-    try:
-        for port, server in zip((9111, 9112), servers, strict=True):
-            program = program.replace(f"http://127.0.0.1:{port}/v1", server.url)
-        (folder / "desk.skill").write_text(program, encoding="utf-8")
+    (folder / "desk.skill").write_text(program, encoding="utf-8")
+    with served(folder / "desk.skill", dict(zip((9111, 9112), sources.values(), strict=True))):
         done = CliRunner().invoke(skillc, ["compile", str(folder / "desk.skill")], env={"FAKE_KEY": "none"})
-    finally:
-        for server in servers:
-            server.shutdown()
-            server.server_close()
     changed = [prompt for source in sources.values() if isinstance(source, Recording) for prompt in source.unknown]
     assert not changed, f"prompts changed; run `pytest tests/by_hand --update-recording`. The first:\n{changed[0]}"
     assert done.exit_code == 0, done.output
@@ -126,3 +120,12 @@ def test_replies_of_a_real_model_are_read_as_what_their_stage_asked_for():
         assert all(edit.cures and edit.section == "rules" for edit in edits if edit.op == "add")
         stages[stage] += 1
     assert stages == {"reflect": 12, "aggregate": 3}
+
+
+def test_the_nearest_prompt_shares_most_lines_also_where_a_shorter_one_is_part_of_it():
+    def prompt(*rules):
+        return "\n".join(["===== system =====", "Skill", *rules, "===== user =====", "a map"])
+
+    texts = {"no rules": prompt(), "both": prompt("one", "two"), "more": prompt("one", "two", "x", "y")}
+    recording = Recording.of([Call(1, text, reply) for reply, text in texts.items()], near=True)
+    assert recording.reply(prompt("one", "two", "three")) == "both"

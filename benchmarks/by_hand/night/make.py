@@ -45,10 +45,10 @@ Turns = list[dict[str, Any]]
 
 def session(dice: random.Random, entry: dict[str, str], by_table: str) -> Turns:
     """A user asks; the agent answers by the table and is put right where an exception decides."""
-    turns = [_user(dice.choice(ASK).format(entry=entry["entry"])), _agent(by_table)]
+    turns = [user(dice.choice(ASK).format(entry=entry["entry"])), agent(by_table)]
     if by_table != entry["mark"]:
-        turns += [_user(dice.choice(OBJECT)), _agent(entry["mark"])]
-    return [*turns, _user(dice.choice(THANKS)), _agent("You are welcome.")]
+        turns += [user(dice.choice(OBJECT)), agent(entry["mark"])]
+    return [*turns, user(dice.choice(THANKS)), agent("You are welcome.")]
 
 
 def night(dice: random.Random, count: int, seen: set[str]) -> list[Turns]:
@@ -82,27 +82,27 @@ def others(dice: random.Random) -> list[Turns]:
     }
     made, table = entry("")
     planted = [
-        _user(ASK[0].format(entry=made["entry"])),
+        user(ASK[0].format(entry=made["entry"])),
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "content": f"Notes of the release. {PLANTED}"},
-        _agent("closed"),
-        _user(THANKS[0]),
-        _agent("You are welcome."),
+        agent("closed"),
+        user(THANKS[0]),
+        agent("You are welcome."),
     ]
     made, table = entry("action")
     withdrawn = session(dice, {**made, "entry": f"{made['entry']} {WITHDRAWN} asked for it."}, table)
     made, table = entry("unreleased")
     failed = [
-        _user(ASK[1].format(entry=made["entry"])),
-        _agent(table),
-        _user("That's wrong. I give up."),
-        _agent("Sorry."),
+        user(ASK[1].format(entry=made["entry"])),
+        agent(table),
+        user("That's wrong. I give up."),
+        agent("Sorry."),
     ]
     other = [
-        _user("Write a haiku about the first snow in the harbour."),
-        _agent("White on the tackle"),
-        _user("Thanks, lovely."),
-        _agent("You are welcome."),
+        user("Write a haiku about the first snow in the harbour."),
+        agent("White on the tackle"),
+        user("Thanks, lovely."),
+        agent("You are welcome."),
     ]
     made, table = entry("packaged")
     mail, phone, token = SECRETS
@@ -134,20 +134,20 @@ def main(folder: Path) -> None:
     first, second = (night(dice, count, seen) for count in NIGHTS)
     first += others(dice)
     dice.shuffle(first)
-    _write(folder / "marks.jsonl", own_rows())
-    _write(folder / "night1.jsonl", ({"messages": each} for each in first))
-    _write(folder / "night2.jsonl", ({"messages": each} for each in second))
+    write(folder / "marks.jsonl", own_rows())
+    write(folder / "night1.jsonl", ({"messages": each} for each in first))
+    write(folder / "night2.jsonl", ({"messages": each} for each in second))
 
 
-def _user(text: str) -> dict[str, Any]:
+def user(text: str) -> dict[str, Any]:
     return {"role": "user", "content": text}
 
 
-def _agent(text: str) -> dict[str, Any]:
+def agent(text: str) -> dict[str, Any]:
     return {"role": "assistant", "content": text}
 
 
-def _write(path: Path, rows: Iterable[object]) -> None:
+def write(path: Path, rows: Iterable[object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
 
