@@ -58,7 +58,7 @@ def _redact_value(value: JsonValue) -> JsonValue:
 
 
 # Raise it when the same program decides differently: a run recorded before then starts anew.
-DECISION_VERSION = "8"
+DECISION_VERSION = "9"
 
 # Pacing and retries of calls, which change no outcome.
 RETRIES = frozenset({"retries", "max_retries", "num_retries", "max_in_flight"})
