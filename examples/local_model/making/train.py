@@ -28,6 +28,7 @@ from .batches import Batch, batch
 from .export import read
 from .grow import grown
 from .losses import Helpers, helper_losses, lay_out, reply_loss
+from .muon import Muon
 from .network import Network, Shape
 from .sources import Level
 
@@ -153,7 +154,7 @@ class Training:
         known.add(id(codes))
         others = [w for w in (*self.network.parameters(), *self.helpers.parameters()) if id(w) not in known]
         self.optimizers = (
-            torch.optim.Muon(matrices, lr=settings.matrices, momentum=0.95, weight_decay=0.01),
+            Muon(matrices, lr=settings.matrices, momentum=0.95, weight_decay=0.01),
             torch.optim.AdamW(others, lr=settings.others, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
             torch.optim.AdamW([codes], lr=settings.codes, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
         )
