@@ -9,7 +9,11 @@ import sys
 import pytest
 from conftest_cli import PROGRAM, skillc
 
-BARE = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_BASE_URL", "_API_BASE"))}
+BARE = {
+    name: value
+    for name, value in os.environ.items()
+    if not name.endswith(("_API_KEY", "_BASE_URL", "_API_BASE")) and not name.startswith("SKILLC_")
+}
 KEY = "sk-planted-0123456789abcdef"
 
 
