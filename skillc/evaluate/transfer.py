@@ -92,7 +92,7 @@ def _share(first: tuple[Evaluation, ModelScores], found: Evaluation, model: Mode
         there.scores,
         seed=first[0].job.plan.data.seed,
         same_examples=same,
-        # Another program has a signal of its own, also under the same name.
+        # Another program has its own signal, also under the same name.
         rates=None if same else (goal.rates, other.rates),
     )
 

@@ -179,7 +179,7 @@ class _Night:
             "challengers": len(spent),
             "next": share(len(spent) + 1, error),
         }
-        if not record["notes"] and not self._budget.spent.calls:
+        if not (record["notes"] or record["compiled"] or self._budget.spent.calls):
             record["notes"] = ["nothing new"]
         return record
 
@@ -358,6 +358,7 @@ class _Night:
         base = _relative(output, job.planned.root)
         none: Json = {
             "changed": False,
+            "tried": 0,
             "ran": False,
             "base": base,
             "failing": failing,

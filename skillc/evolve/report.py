@@ -98,12 +98,10 @@ def compiled_words(compiled: Json) -> str:
     tried, stopped = compiled.get("tried"), compiled["stopped"]
     if compiled["changed"]:
         return "a candidate passed the gates"
-    if tried == 0 and stopped in (*SPENDING_CAPS, "time", "budget"):
-        return (
-            f"the cap on {stopped} was reached before the gates decided"
-            if stopped != "budget"
-            else "no budget was left"
-        )
+    if tried == 0 and stopped == "budget":
+        return "no budget was left"
+    if tried == 0 and stopped in (*SPENDING_CAPS, "time"):
+        return f"the cap on {stopped} was reached before the gates decided"
     if tried == 0:
         return f"the optimizer proposed nothing that could be tried ({stopped})"
     many = f" of {tried:,}" if tried else ""

@@ -141,7 +141,7 @@ TWINS = {
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A session with what is known of it.
+    """A session with its truth.
 
     Attributes:
         part: `check` or `held`.
