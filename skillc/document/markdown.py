@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from skillc.dataclass import dataclass
@@ -258,6 +259,7 @@ def mark_of(text: str) -> Mark | None:
     return "1." if item_mark(text.lstrip().split("\n")[0]) == "1." else None
 
 
+@lru_cache(maxsize=512)  # a step reads the rules of its section again for each candidate
 def rule_text(text: str, mark: Mark = "-") -> str:
     """Return the text of one rule without its list marker, if it has one.
 
@@ -349,6 +351,7 @@ def hidden_character(text: str) -> str | None:
     return None
 
 
+@lru_cache(maxsize=1024)
 def same_words(text: str) -> str:
     """Normalize a text for comparison: ignore case, spaces and the final stop."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!;, ")
