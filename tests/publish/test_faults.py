@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillc import skill_files
-from skillc.artifacts import install as install_module
+from skillc.artifacts import beside
 from skillc.errors import SkillcError
 from skillc.publish import kept, manifest, transaction, waiting
 from skillc.publish.destinations import destinations
@@ -21,7 +21,7 @@ from tests.publish.shops import NAME, RULES, compile_as, held, skill_md
 
 NEW = 'If the ticket mentions "refund", answer billing.'
 PLACES = (".claude/skills", ".agents/skills")
-WRITERS = (install_module, skill_files, kept, manifest, transaction, waiting)
+WRITERS = (beside, skill_files, kept, manifest, transaction, waiting)
 # Writes, renames and flushes of an adoption at two destinations.
 STEPS = 30
 OLD_TEXT, NEW_TEXT = skill_md(*RULES), skill_md(*RULES, NEW)
