@@ -103,8 +103,12 @@ def locked(places: Iterable[Path]) -> Iterator[bool]:
     held, alone = list[int](), _fcntl is not None
     try:
         for place in sorted({each.resolve() for each in places if each.is_dir()}) if alone else ():
-            held.append(os.open(place, os.O_RDONLY))
-            alone = _lock(held[-1], place) and alone
+            try:
+                held.append(os.open(place, os.O_RDONLY))
+            except PermissionError:
+                alone = False
+            else:
+                alone = _lock(held[-1], place) and alone
         yield alone
     finally:
         for each in held:
@@ -145,7 +149,7 @@ def recover_folder(folder: Path, *, alone: bool) -> None:
     if not folder.parent.is_dir() or folder.is_symlink():
         return
     record = read_record(folder)
-    # The new version was in its place: an older copy is not whole any more.
+    # The new version was in its place, so the copy of the old one may be half removed.
     is_replaced = "before" in record and "writing" not in record
     try:
         olds = copies(folder, "old")

@@ -33,6 +33,7 @@ from skillc.publish.kept import (
     journal_path,
     now,
     read_log,
+    remove_unfinished,
     waiting,
 )
 from skillc.publish.manifest import Entry, read_manifest, write_entry
@@ -173,6 +174,7 @@ def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
     Raises:
         SkillcError: the manifest cannot be read, or manifest or log cannot be written.
     """
+    remove_unfinished(project)
     for journal in sorted((project / HOME).glob("*.journal")):
         name = journal.name.removesuffix(".journal")
         try:
@@ -194,7 +196,7 @@ def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
     for entry in read_manifest(project).entries.values():
         for scope, agent in entry.agents:
             # What cannot be read or written there is reported by the command that needs it.
-            with suppress(SkillcError):
+            with suppress(SkillcError, OSError):
                 place = place_of(agent, project if scope == "project" else None, environment)
                 with locked([place]) as alone:
                     recover_folder(place / entry.name, alone=alone)

@@ -279,8 +279,7 @@ def test_an_adoption_that_is_killed_leaves_the_files_of_a_user(ready, steps):
     if not done and staged(ready, NAME) is not None:
         adopt(ready, NAME, by="ada")
     assert texts(ready) == [NEW_TEXT, NEW_TEXT] and state(folder) == before
-    left = [each for each in sorted(os.listdir(folder.parent)) if not each.endswith(".new")]
-    assert left == [f".{NAME}.skillc.json", NAME]
+    assert sorted(os.listdir(folder.parent)) == [f".{NAME}.skillc.json", NAME]
 
 
 @pytest.mark.parametrize("steps", range(STEPS + 1))

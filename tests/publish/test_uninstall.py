@@ -36,7 +36,7 @@ def ready(project):
 
 
 def files_at(project):
-    return [sorted(each for each in os.listdir(project / place) if not each.endswith(".new")) for place in PLACES]
+    return [sorted(os.listdir(project / place)) for place in PLACES]
 
 
 INSTALLED = [[f".{NAME}.skillc.json", NAME]] * 2
