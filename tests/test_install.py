@@ -222,7 +222,7 @@ def test_a_link_among_the_files_of_the_skill_is_not_copied(project, tmp_path):
 
 
 def test_a_full_disk_leaves_every_place_as_it_was(project, monkeypatch):
-    import skillc.artifacts.install as module
+    import skillc.artifacts.beside as module
     from skillc import skill_files
 
     put("codex", "claude-code")
@@ -251,7 +251,7 @@ def test_a_folder_that_may_not_be_written_is_a_message(project):
 
 @pytest.mark.parametrize("survived", range(7))
 def test_a_kill_anywhere_leaves_an_old_or_a_new_skill_and_the_next_install_goes_on(project, monkeypatch, survived):
-    import skillc.artifacts.install as module
+    import skillc.artifacts.beside as module
     from skillc import skill_files
 
     class Killed(BaseException):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from skillc.artifact_paths import SKILL_FILE
@@ -50,7 +50,7 @@ def look_into(folder: Path, record: Mapping[str, object], brings: Mapping[str, b
     is_a_skill = not written and os.path.lexists(folder / SKILL_FILE)
     ours = read_folder(folder, None if is_a_skill else written)
     try:
-        return _present(folder, ours, brings or {})
+        return _present(folder, ours, written, brings or {})
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be read: {problem.strerror}") from problem
 
@@ -104,13 +104,14 @@ def _names(digests: object) -> Iterator[str]:
     yield from digests if isinstance(digests, dict) else ()
 
 
-def _present(folder: Path, ours: dict[str, bytes], brings: Mapping[str, bytes]) -> Present:
-    parents = {str(each) for name in ours for each in PurePosixPath(name).parents}
+def _present(folder: Path, ours: dict[str, bytes], written: Collection[str], brings: Mapping[str, bytes]) -> Present:
+    # A folder stays one that skillc wrote when its files are gone.
+    parents = {str(each) for name in (*ours, *written) for each in PurePosixPath(name).parents}
     brought = {plain_name(name) for name in brings}
     above = {plain_name(str(each)) for name in brings for each in PurePosixPath(name).parents}
     foreign, in_the_way = list[str](), dict[str, bytes]()
     for name, is_folder in _walk(folder):
-        if name in ours or name in parents:
+        if name in ours or (is_folder and name in parents):
             continue
         plain = plain_name(name)
         blocks = plain in above and not is_folder

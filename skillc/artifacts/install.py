@@ -1,22 +1,30 @@
 """Copy a compiled skill to an agent's folder, without overwriting changes made there.
 
-Beside an installed skill is a record, `.NAME.skillc.json`, with the digests of the files and their origin. It is in the
+Beside an installed skill is a record with the digests of the files and their origin; see `beside.py`. It is in the
 agent's folder, so that a clone of the project and another project of the same user see it too.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal
 
 from skillc.artifact_paths import SKILL_FILE, ArtifactPaths
-from skillc.artifacts.foreign import Present, are_carried, carry, look_into
+from skillc.artifacts.beside import (
+    beside,
+    digests,
+    free_beside,
+    locked,
+    read_record,
+    record_path,
+    recover_folder,
+    write_record,
+)
+from skillc.artifacts.foreign import are_carried, carry, look_into
 from skillc.artifacts.loading import paths_of_program, program_in
 from skillc.artifacts.owner import path_to
 from skillc.conflict import check_merged
@@ -24,15 +32,11 @@ from skillc.dataclass import dataclass
 from skillc.diagnostics.render import difference
 from skillc.document.skill_md import from_skill_md, validate
 from skillc.errors import SkillcError
-from skillc.files import write_atomically
 from skillc.plan.lock import Lock, has_digest, read_lock
-from skillc.skill_files import read_folder, with_plain_ends, write_folder
+from skillc.skill_files import read_folder, write_folder
 
 Action = Literal["install", "update", "replace", "unchanged"]
 Contents = Mapping[str, bytes]
-
-# Seconds after which an unfinished copy is considered abandoned by a killed process.
-_ABANDONED = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +174,15 @@ def install_files(
     def find_targets() -> tuple[InstallTarget, ...]:
         return tuple(_target(*place, paths, files, force=force, may_replace=may_replace) for place in places)
 
-    if not dry_run:
-        for _, place in places:
-            _recover(place / paths.name)
-    targets = find_targets()
-    if not dry_run:
-        _write([each for each in targets if each.action != "unchanged"], paths, files, find_targets, commit)
-    return targets
+    with ExitStack() as held:
+        if not dry_run:
+            alone = held.enter_context(locked(place for _, place in places))
+            for _, place in places:
+                recover_folder(place / paths.name, alone=alone)
+        targets = find_targets()
+        if not dry_run:
+            _write([each for each in targets if each.action != "unchanged"], paths, files, find_targets, commit)
+        return targets
 
 
 def notes_on(paths: ArtifactPaths, lock: Lock | None) -> tuple[str, ...]:
@@ -285,19 +291,19 @@ def _target(
     present = look_into(folder, record, files).ours
     if not present:
         return InstallTarget(agent, folder, "install", {})
-    digests = _digests(present)
+    present_digests = digests(present)
     if present == files and record.get("from") == origin:
-        return InstallTarget(agent, folder, "unchanged", digests)
+        return InstallTarget(agent, folder, "unchanged", present_digests)
     if force or present == files or may_replace(present):
-        return InstallTarget(agent, folder, "replace" if force and present != files else "update", digests)
+        return InstallTarget(agent, folder, "replace" if force and present != files else "update", present_digests)
     if not record:
         problem = "was not installed by skillc and would be overwritten"
-    elif digests not in (record.get("files"), record.get("writing")):
+    elif present_digests not in (record.get("files"), record.get("writing")):
         problem = "was changed since it was installed and would be overwritten"
     elif (other := other_source(paths, folder)) is not None:
         problem = f"was installed from another skill of that name, {other}"
     else:
-        return InstallTarget(agent, folder, "update", digests)
+        return InstallTarget(agent, folder, "update", present_digests)
     changes = "".join(
         difference(str(folder / name), *(side.get(name, b"").decode(errors="replace") for side in (present, files)))
         for name in sorted({*present, *files})
@@ -336,19 +342,22 @@ def _write(
     """
     staged: list[tuple[InstallTarget, Path]] = []
     try:
-        for target in targets:
-            staged.append((target, beside(target.folder, "new")))
-            new = staged[-1][1]
-            new.parent.mkdir(parents=True, exist_ok=True)
-            new.mkdir()
-            write_folder(new, files)
-            if target.present is not None:
-                found = look_into(target.folder, read_record(target.folder), files)
-                carry(target.folder, new, found.foreign)
-        checked = {target.folder: target for target in check()}
-        commit()
-        for target, new in staged:
-            _swap(checked[target.folder], new, origin_of(paths, target.folder), files)
+        made = [target.folder.parent for target in targets if not target.folder.parent.is_dir()]
+        for place in made:
+            place.mkdir(parents=True, exist_ok=True)
+        with locked(made):
+            for target in targets:
+                new = beside(target.folder, "new")
+                staged.append((target, new))
+                new.mkdir()
+                write_folder(new, files)
+                if target.present is not None:
+                    found = look_into(target.folder, read_record(target.folder), files)
+                    carry(target.folder, new, found.foreign)
+            checked = {target.folder: target for target in check()}
+            commit()
+            for target, new in staged:
+                _swap(checked[target.folder], new, origin_of(paths, target.folder), files)
     except OSError as problem:
         raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
     finally:
@@ -357,81 +366,33 @@ def _write(
 
 
 def _swap(target: InstallTarget, new: Path, origin: str, files: Contents) -> None:
-    """Move a copy into place. The record lists the old and the new files while either may be there."""
-    folder, old, digests = target.folder, beside(target.folder, "old"), _digests(files)
-    record: dict[str, object] = {"format_version": 1, "from": origin, "files": digests}
-    recorded = read_record(folder)
-    before = recorded.get("files")
-    _write_record(folder, {**record, "files": before, "writing": digests} if before else record)
-    if folder.exists():
-        folder.rename(old)
-        found = look_into(old, recorded, files)
-        if _digests(found.ours) != (target.present or {}) or not are_carried(old, new, found.foreign):
-            old.rename(folder)
-            raise SkillcError(f"`{folder}` was changed while it was being replaced", hint="run the command again")
+    """Move a copy into place. The record has the old and the new files while either may be there."""
+    folder, written, present = target.folder, digests(files), target.present or {}
+    old, recorded = free_beside(folder, "old"), read_record(folder)
+    record: dict[str, object] = {"format_version": 1, "from": origin}
+    installed = {"files": recorded["files"]} if recorded.get("files") else {}
+    write_record(folder, {**record, **installed, "writing": written, "before": present})
     try:
+        if folder.exists():
+            folder.rename(old)
+            found = look_into(old, recorded, files)
+            if digests(found.ours) != present or not are_carried(old, new, found.foreign):
+                raise SkillcError(f"`{folder}` was changed while it was being replaced", hint="run the command again")
         new.rename(folder)
-    except OSError:
+    except (OSError, SkillcError):
         if old.exists():
             old.rename(folder)
+        with suppress(OSError):
+            if recorded:
+                write_record(folder, recorded)
+            else:
+                record_path(folder).unlink()
         raise
-    if before:
-        # A kill before the old skill is removed must not leave files that look like the user's.
-        _write_record(folder, {**record, "before": before})
+    if present:
+        # A kill while the old skill is removed must not leave files that look like the user's.
+        write_record(folder, {**record, "files": written, "before": present})
     shutil.rmtree(old, ignore_errors=True)
-    _write_record(folder, record)
-
-
-def _recover(folder: Path) -> None:
-    """Recover from a kill: restore a skill whose place is empty, and remove unneeded copies."""
-    if not folder.parent.is_dir() or folder.is_symlink():
-        return
-    record, now = read_record(folder), time.time()
-    try:
-        for old in sorted(folder.parent.glob(f".{folder.name}.*.old")):
-            if not folder.exists():
-                old.rename(folder)
-            elif _is_replaced(found := look_into(old, record), record):
-                carry(old, folder, found.foreign)
-                if are_carried(old, folder, found.foreign):
-                    shutil.rmtree(old, ignore_errors=True)
-        for new in folder.parent.glob(f".{folder.name}.*.new"):
-            # A younger one may belong to a running process.
-            if now - new.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(new)
-    except OSError as problem:
-        raise SkillcError(f"`{problem.filename}` cannot be written: {problem.strerror}") from problem
-
-
-def _is_replaced(found: Present, record: Mapping[str, object]) -> bool:
-    return _digests(found.ours) in (record.get("files"), record.get("writing"), record.get("before"))
-
-
-def beside(folder: Path, what: str) -> Path:
-    """Return a hidden path of this process beside a skill's folder."""
-    return folder.with_name(f".{folder.name}.{os.getpid()}.{what}")
-
-
-def _digests(files: Contents) -> dict[str, str]:
-    return {name: hashlib.sha256(with_plain_ends(content)).hexdigest() for name, content in files.items()}
-
-
-def record_path(folder: Path) -> Path:
-    """Return the record beside an installed skill."""
-    return folder.with_name(f".{folder.name}.skillc.json")
-
-
-def read_record(folder: Path) -> Mapping[str, object]:
-    """Return the record beside an installed skill; empty without one."""
-    try:
-        record = json.loads(record_path(folder).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return record if isinstance(record, dict) else {}
-
-
-def _write_record(folder: Path, record: Mapping[str, object]) -> None:
-    write_atomically(record_path(folder), json.dumps(record, indent=2, sort_keys=True) + "\n")
+    write_record(folder, {**record, "files": written})
 
 
 def install_json(done: Installed, *, dry_run: bool) -> dict[str, object]:

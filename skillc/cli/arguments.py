@@ -58,6 +58,13 @@ def _group(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Co
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+store_option = click.option(
+    "--store",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=".skillc/sessions.db",
+    show_default=True,
+    help="The store.",
+)
 setting_options = _group(
     click.option(
         "--set", "settings", multiple=True, metavar="BLOCK.NAME=VALUE", help="Change a setting: budget.cost=1."

@@ -61,6 +61,13 @@ def print_json(value: object, *, indent: int | None = 2) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
+def print_table(what: RenderableType) -> None:
+    """Print a table or a text of rich on standard output."""
+    from rich.console import Console
+
+    Console(highlight=False, soft_wrap=False).print(what)
+
+
 def print_result(
     summary: Callable[[], Mapping[str, JsonValue]],
     table: Callable[[], RenderableType],

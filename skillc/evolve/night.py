@@ -6,16 +6,13 @@ import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from skillc.artifact_paths import ArtifactPaths
 from skillc.data.dataset import Dataset, load_data
-from skillc.data.split import split_digest
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
-from skillc.evaluate.measuring import is_same
 from skillc.evolve.drift import DriftFound, judge_drift
 from skillc.evolve.harvest import (
     NightRow,
@@ -28,19 +25,17 @@ from skillc.evolve.harvest import (
     usable_rows,
 )
 from skillc.evolve.ledger import Json, Ledger
+from skillc.evolve.locks import changed_models, locked_rates, locked_score, write_verdict
 from skillc.evolve.measure import NightBudget, Open, compile_from, declared_skill, measure, measured_skill
 from skillc.evolve.shelf import Delivered, Shelf
-from skillc.evolve.spending import Challenge, judge_challenger, share
+from skillc.evolve.spending import judge_challenger, share
 from skillc.frontend import Planned
 from skillc.language.loop import EvolvePlan
-from skillc.outcomes import MICRO, Example
-from skillc.plan.lock import ArmLock, Lock, LookLock, TestLock, add_look, read_lock, write_lock
-from skillc.plan.models import TARGET, judges
+from skillc.outcomes import MICRO
 from skillc.plan.schema import Plan
 from skillc.sessions.importing import import_sessions
 from skillc.sessions.readers.registry import FORMATS, default_places
 from skillc.sessions.store import DEFAULT, SessionStore
-from skillc.stats.error_rates import ErrorRates
 from skillc.text import counted
 
 FORMAT_VERSION = 1
@@ -135,7 +130,9 @@ class _Night:
         """Run all steps and return the record."""
         job = self._job
         began = self._step("began", self._begin)
-        before = _delivered_as(job, began)
+        # The version that was delivered when the night began, also if this night has replaced it.
+        paths = ArtifactPaths(job.planned.root / began["base"], self._plan.skill.artifact)
+        before = Delivered.of(began["version"], paths)
         gathered = self._step("harvest", self._harvest)
         self._own = load_data(self._plan, job.planned.root)
         rows = self._usable()
@@ -281,12 +278,12 @@ class _Night:
         goal = self._plan.goal
         drift = judge_drift(
             nights,
-            locked=_locked_score(before.lock),
+            locked=locked_score(before.lock),
             limit=self._job.settings.drift,
             low=goal.low,
             high=goal.high,
             rates=goal.rates,
-            locked_rates=_locked_rates(before.lock),
+            locked_rates=locked_rates(before.lock),
         )
         changed = changed_models(self._plan, before.lock)
         record = {**record, "drift": {**asdict(drift), "fallen_by": drift.fallen_by, "changed_models": changed}}
@@ -414,7 +411,7 @@ class _Night:
             record["challenge"]["word"] = "dropped"
             return {**record, "notes": [*record["notes"], behind]}
         all_looks = [*earlier, found]
-        _write_verdict(paths, before.lock, judged, all_looks, [self._examples[r.id] for r in rows if r.side == "test"])
+        write_verdict(paths, before.lock, judged, all_looks, [self._examples[r.id] for r in rows if r.side == "test"])
         offered = self._step("offered", lambda: asdict(self._job.shelf.offer(paths, before.digest)))
         return {**record, "offered": offered}
 
@@ -491,25 +488,6 @@ def session_places(names: Sequence[str], root: Path) -> list[Path]:
     return found
 
 
-def changed_models(plan: Plan, lock: Lock | None) -> list[str]:
-    """Return the models of target and judges that are others than those of the lock, each with both names."""
-    if lock is None:
-        return []
-    found = []
-    for role in (TARGET, *judges(plan)):
-        now, then = plan.models.get(role), lock.models.get(role)
-        if now is not None and then is not None and not is_same(now, then):
-            what = "other parameters" if now.model == then.model else f"`{then.model}` then, `{now.model}` now"
-            found.append(f"{role}: {what}")
-    return found
-
-
-def _delivered_as(job: NightJob, began: Json) -> Delivered:
-    """Return the version that was delivered when the night began, also if this night has replaced it."""
-    paths = ArtifactPaths(job.planned.root / began["base"], job.plan.skill.artifact)
-    return Delivered(began["version"], paths, read_lock(paths.lock) if paths.lock.exists() else None)
-
-
 def _relative(path: Path, root: Path) -> str:
     return Path(os.path.relpath(path.resolve(), root.resolve())).as_posix()
 
@@ -554,62 +532,10 @@ def _trained_ids(path: Path) -> set[str]:
     return {row.id for row in read_rows(path)}
 
 
-def _locked_score(lock: Lock | None) -> tuple[Fraction, int] | None:
-    """Return the lock's mean on test, else on validation, and the examples behind it."""
-    for split in (lock.test, lock.validation) if lock is not None else ():
-        if split.best.mean is not None and split.best.n:
-            return Fraction(split.best.mean), split.best.n
-    return None
-
-
-def _locked_rates(lock: Lock | None) -> ErrorRates | None:
-    """Return the error rates by which the scores of a lock are corrected; None if its goal was no noisy signal."""
-    signal = lock.signal if lock is not None else None
-    if signal is None:
-        return None
-    yes, no = Fraction(signal.sensitivity), Fraction(signal.specificity)
-    return ErrorRates(yes, no, signal.positives, signal.negatives)
-
-
 def _shown(value: float | None, unit: str) -> str:
     if value is None:
         return "an unknown amount"
     return f"{value:.3g} {unit}" if unit else f"{100 * value:.1f} points"
-
-
-def _write_verdict(
-    paths: ArtifactPaths,
-    before: Lock | None,
-    judged: Challenge,
-    looks: Sequence[Json],
-    test: Sequence[Example],
-) -> None:
-    """Write the verdict of the challenge into the lock of the challenger, with this look at the test rows.
-
-    Its level is two-sided, as that of a compile: twice the share. The p-value is that of the e-value.
-    """
-    lock = read_lock(paths.lock)
-    pairs = sum(each["pairs"] for each in looks)
-    sums = [sum(each["sums"][i] for each in looks if each["pairs"]) for i in (0, 1)]
-    initial, best = (ArmLock(mean=Fraction(total, pairs * MICRO), n=pairs) for total in sums)
-    assert judged.gain is not None and judged.interval is not None
-    seen = LookLock(run=lock.run, initial=lock.skill.initial, best=lock.skill.best, test=split_digest(test))
-    every, number = add_look(before.looks if before is not None else (), seen)
-    low, high = (Fraction(end).limit_denominator(MICRO) for end in judged.interval)
-    tested = TestLock(
-        initial=initial,
-        best=best,
-        gain=Fraction(judged.gain).limit_denominator(MICRO),
-        interval=(low, high),
-        p=Fraction(min(1.0, 2 / judged.evidence)).limit_denominator(MICRO**2),
-        n=pairs,
-        groups=judged.rows,
-        look=number,
-        alpha=Fraction(2 * judged.share).limit_denominator(MICRO**2),
-    )
-    write_lock(
-        paths.lock, lock.model_copy(update={"verdict": "improved", "reason": "", "test": tested, "looks": every})
-    )
 
 
 def with_settings(planned: Planned, **changes: Any) -> Planned:

@@ -30,6 +30,15 @@ class Delivered:
     paths: ArtifactPaths
     lock: Lock | None
 
+    @classmethod
+    def of(cls, digest: str, paths: ArtifactPaths) -> Delivered:
+        """Return a version that is kept there.
+
+        Raises:
+            SkillcError: its lock cannot be read.
+        """
+        return cls(digest, paths, read_lock(paths.lock) if paths.lock.exists() else None)
+
 
 @dataclass(frozen=True, slots=True)
 class Offered:
@@ -81,8 +90,7 @@ class Shelf:
         version = current(self.project, self.name)
         if version is None:
             raise SkillcError(f"no version of `{self.name}` is adopted yet", hint=f"`skillc adopt {self.name}`")
-        lock = read_lock(version.paths.lock) if version.paths.lock.exists() else None
-        return Delivered(version.digest, version.paths, lock)
+        return Delivered.of(version.digest, version.paths)
 
     def waiting(self) -> str | None:
         """Return the digest of a version that waits for a person."""

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from skillc.artifacts.beside import read_record
 from skillc.artifacts.foreign import look_into
-from skillc.artifacts.install import place_of, read_record
+from skillc.artifacts.install import place_of
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.publish.kept import Files, adopted, digest_of, read_log, replaced

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ SHOWN = 12
 """Digits of a digest in messages."""
 _FOLDER = 16
 _WAIT = 60.0
+_UNFINISHED = re.compile(r"\..+\.\d+\.new")
 _ATTRIBUTES = "* -text\n*.jsonl merge=union\n"
 
 Files = Mapping[str, bytes]
@@ -172,6 +174,23 @@ def waiting(project: Path) -> Kept:
 def replaced(project: Path) -> Kept:
     """Return the edits by hand that adoptions replaced."""
     return Kept(project / HOME / "replaced", tracked=False)
+
+
+def remove_unfinished(project: Path) -> None:
+    """Remove what killed writers of the manifest and of these folders left; the caller holds `project_lock`.
+
+    Raises:
+        SkillcError: it cannot be removed.
+    """
+    places = (ADOPTED, HOME, f"{HOME}/staged", f"{HOME}/replaced")
+    forms = (".*.new", "*/.*.new", "*/*/.*.new")
+    found = [path for each in places for form in forms for path in (project / each).glob(form)]
+    try:
+        for path in (*project.glob(".skills.toml.*.new"), *found):
+            if _UNFINISHED.fullmatch(path.name) and not path.is_symlink():
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    except OSError as problem:
+        raise cannot_write(problem, project) from problem
 
 
 def cannot_write(problem: OSError, path: Path) -> SkillcError:

@@ -15,8 +15,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from skillc.artifacts.beside import beside, copies, locked, read_record, record_path, recover_folder
 from skillc.artifacts.foreign import are_carried, carry, look_into, without_junk
-from skillc.artifacts.install import beside, read_record, record_path
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -29,7 +29,7 @@ REMOVES = "removes"
 """The key of a journal that is of a removal: the destinations, by scope and agent."""
 # A folder that was moved away and is to be deleted. No install restores one of this name.
 _GONE = "gone"
-# What stays of it: links to the files that skillc did not write. An install removes one that a kill left.
+# What stays of it: links to the files that skillc did not write. The next command removes one that a kill left.
 _LEFT = "new"
 
 
@@ -72,23 +72,25 @@ def apply_removal(project: Path, removal: Removal) -> None:
         "record": dict(removal.record),
         "may_remove": sorted(removal.may_remove),
     }
+    targets = [each.folder for each in removal.places]
     moved: list[tuple[Path, Path]] = []
-    try:
-        before = manifest.read_bytes()
-        write_atomically(journal, json.dumps(value))
+    with locked(each.parent for each in targets):
         try:
-            _write_left(project, removal.left)
-            _move_away([each.folder for each in removal.places], removal.may_remove, moved)
-            append_log(project, name, removal.record)
-        except (OSError, SkillcError):
-            for folder, gone in reversed(moved):
-                _bring_back(folder, gone)
-            write_atomically(manifest, before)
-            journal.unlink()
-            raise
-    except OSError as problem:
-        raise cannot_write(problem, journal) from problem
-    _delete(project, removal.left, [each.folder for each in removal.places])
+            before = manifest.read_bytes()
+            write_atomically(journal, json.dumps(value))
+            try:
+                _write_left(project, removal.left)
+                _move_away(targets, removal.may_remove, moved)
+                append_log(project, name, removal.record)
+            except (OSError, SkillcError):
+                for folder, gone in reversed(moved):
+                    _bring_back(folder, gone)
+                write_atomically(manifest, before)
+                journal.unlink()
+                raise
+        except OSError as problem:
+            raise cannot_write(problem, journal) from problem
+        _delete(project, removal.left, targets)
 
 
 def finish_removal(project: Path, name: str, value: Mapping[str, Any], environment: Mapping[str, str]) -> None:
@@ -107,13 +109,15 @@ def finish_removal(project: Path, name: str, value: Mapping[str, Any], environme
     of_places = _of(places)
     targets = [place / name for _, _, place in folders(project, of_places, environment)]
     moved: list[tuple[Path, Path]] = []
-    for target in targets:
-        # One that was changed since the kill stays: `skillc install` refuses to overwrite it, and shows it.
-        with suppress(SkillcError, OSError):
-            _move_away([target], known, moved)
-    if record not in read_log(project, name)[-1:]:
-        append_log(project, name, record)
-    _delete(project, left, targets)
+    with locked(each.parent for each in targets) as alone:
+        for target in targets:
+            # One that was changed since the kill stays: `skillc install` refuses to overwrite it, and shows it.
+            with suppress(SkillcError, OSError):
+                recover_folder(target, alone=alone)
+                _move_away([target], known, moved)
+        if record not in read_log(project, name)[-1:]:
+            append_log(project, name, record)
+        _delete(project, left, targets)
 
 
 def _of(places: Sequence[tuple[str, str]]) -> Entry:
@@ -174,7 +178,7 @@ def _delete(project: Path, left: Entry, targets: Sequence[Path]) -> None:
     """Delete what was moved away and the records, and end the journal if nothing is left of them."""
     for folder in targets:
         record = read_record(folder)
-        for gone in folder.parent.glob(f".{folder.name}.*.{_GONE}"):
+        for gone in copies(folder, _GONE):
             # A kill may have come before the rest was moved into its place.
             try:
                 carry(gone, folder, without_junk(look_into(gone, record).foreign))
@@ -186,5 +190,5 @@ def _delete(project: Path, left: Entry, targets: Sequence[Path]) -> None:
                 record_path(folder).unlink(missing_ok=True)
     if not left.agents:
         unstage(project, left.name)
-    if not any(each for folder in targets for each in folder.parent.glob(f".{folder.name}.*.{_GONE}")):
+    if not any(copies(folder, _GONE) for folder in targets):
         journal_path(project, left.name).unlink(missing_ok=True)

@@ -14,7 +14,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from skillc.artifacts.install import InstallTarget, install_files
+from skillc.artifacts.beside import locked, recover_folder
+from skillc.artifacts.install import InstallTarget, install_files, place_of
 from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
@@ -32,6 +33,7 @@ from skillc.publish.kept import (
     journal_path,
     now,
     read_log,
+    remove_unfinished,
     waiting,
 )
 from skillc.publish.manifest import Entry, read_manifest, write_entry
@@ -167,11 +169,12 @@ def _restore(project: Path, entry: Entry, places: Sequence[tuple[str, Path]], kn
 
 
 def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
-    """Finish adoptions and removals that were killed after their journal was written.
+    """Finish adoptions and removals that were killed after their journal was written, and remove what kills left.
 
     Raises:
-        SkillcError: manifest or log cannot be written.
+        SkillcError: the manifest cannot be read, or manifest or log cannot be written.
     """
+    remove_unfinished(project)
     for journal in sorted((project / HOME).glob("*.journal")):
         name = journal.name.removesuffix(".journal")
         try:
@@ -190,6 +193,13 @@ def recover(project: Path, environment: Mapping[str, str] = os.environ) -> None:
         places = [(agent, place) for _, agent, place in folders(project, entry, environment)]
         _restore(project, entry, places, known)
         _finish(project, name, record)
+    for entry in read_manifest(project).entries.values():
+        for scope, agent in entry.agents:
+            # What cannot be read or written there is reported by the command that needs it.
+            with suppress(SkillcError, OSError):
+                place = place_of(agent, project if scope == "project" else None, environment)
+                with locked([place]) as alone:
+                    recover_folder(place / entry.name, alone=alone)
 
 
 def _finish(project: Path, name: str, record: Mapping[str, object]) -> None:

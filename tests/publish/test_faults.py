@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillc import skill_files
-from skillc.artifacts import install as install_module
+from skillc.artifacts import beside
 from skillc.errors import SkillcError
 from skillc.publish import kept, manifest, transaction, waiting
 from skillc.publish.destinations import destinations
@@ -21,7 +21,7 @@ from tests.publish.shops import NAME, RULES, compile_as, held, skill_md
 
 NEW = 'If the ticket mentions "refund", answer billing.'
 PLACES = (".claude/skills", ".agents/skills")
-WRITERS = (install_module, skill_files, kept, manifest, transaction, waiting)
+WRITERS = (beside, skill_files, kept, manifest, transaction, waiting)
 # Writes, renames and flushes of an adoption at two destinations.
 STEPS = 30
 OLD_TEXT, NEW_TEXT = skill_md(*RULES), skill_md(*RULES, NEW)
@@ -35,8 +35,8 @@ def ready(project):
     return project
 
 
-def fail_after(monkeypatch, steps, failure):
-    """Let so many writes, renames and links succeed, and raise at the next and all later ones."""
+def fail_after(monkeypatch, steps, failure, removals=False):
+    """Let so many writes, renames and links, also removals, succeed, and raise at the next and all later ones."""
     left = [steps]
 
     def counting(real):
@@ -53,7 +53,8 @@ def fail_after(monkeypatch, steps, failure):
     for name in ("rename", "hardlink_to", "symlink_to"):
         monkeypatch.setattr(Path, name, counting(getattr(Path, name)))
     monkeypatch.setattr(shutil, "copy2", counting(shutil.copy2))
-    monkeypatch.setattr(os, "fsync", counting(os.fsync))
+    for name in ("fsync", *(("unlink", "rmdir") if removals else ())):
+        monkeypatch.setattr(os, name, counting(getattr(os, name)))
 
 
 def texts(project):
@@ -66,13 +67,18 @@ def old_or_new(project):
 
 
 def adopt_and_die(project, steps):
-    """Adopt in a child process that ends at a step without any clean-up, as by kill -9; whether it got to the end."""
+    """Adopt until a step; return whether it got to the end."""
+    return die_in(lambda: adopt(project, NAME, by="ada"), steps)
+
+
+def die_in(command, steps, removals=False):
+    """Run a command in a child process that ends at a step without any clean-up, as by kill -9."""
     child = os.fork()
     if child == 0:
         try:
             with pytest.MonkeyPatch.context() as patch:
-                fail_after(patch, steps, lambda: os._exit(9))
-                adopt(project, NAME, by="ada")
+                fail_after(patch, steps, lambda: os._exit(9), removals)
+                command()
             os._exit(0)
         finally:
             os._exit(1)
@@ -97,9 +103,7 @@ def test_a_kill_at_any_step_of_an_adoption_leaves_the_old_or_the_new_version(rea
     rollback(ready, NAME, by="ada")
     assert texts(ready) == [OLD_TEXT, OLD_TEXT]
     for place in PLACES:
-        # A copy that a killed process left is removed after an hour.
-        left = [each for each in sorted(os.listdir(ready / place)) if not each.endswith(".new")]
-        assert left == [f".{NAME}.skillc.json", NAME]
+        assert sorted(os.listdir(ready / place)) == [f".{NAME}.skillc.json", NAME]
 
 
 @pytest.mark.parametrize("steps", range(0, STEPS + 1, 2))

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from skillc import skill_files
-from skillc.artifacts import install as install_module
+from skillc.artifacts import beside
 from skillc.cli import skillc
 from skillc.errors import SkillcError
 from skillc.publish import kept, manifest, removing, waiting
@@ -22,7 +22,7 @@ from tests.publish.shops import NAME, RULES, compile_as, shop, skill_md
 
 NEW = 'If the ticket mentions "refund", answer billing.'
 PLACES = (".claude/skills", ".agents/skills")
-MODULES = (install_module, skill_files, kept, manifest, removing, waiting)
+MODULES = (beside, skill_files, kept, manifest, removing, waiting)
 # Writes, renames and flushes of a removal from two destinations.
 STEPS = 7
 
@@ -36,7 +36,7 @@ def ready(project):
 
 
 def files_at(project):
-    return [sorted(each for each in os.listdir(project / place) if not each.endswith(".new")) for place in PLACES]
+    return [sorted(os.listdir(project / place)) for place in PLACES]
 
 
 INSTALLED = [[f".{NAME}.skillc.json", NAME]] * 2
