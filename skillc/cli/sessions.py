@@ -237,9 +237,9 @@ def label(
     Without `--signals` or `--judge` a terminal view opens, for a person (needs `pip install "skillc[label]"`).
     `--signals` reads exit statuses, tests, undone changes, the user's next words, scores and the end of each session.
     `--judge` asks the judge over `session` in PROGRAM, which must have passed `--check` against a person's labels: two
-    plain questions on each of these sessions, and one with a text that asks for the wrong outcome. The caps of its budget
-    hold. A label has its source and its certainty: measured on made sessions at first, against the
-    labels of persons once there are enough.
+    plain questions on each of these sessions, and one with a text that asks for the wrong outcome. The caps of its
+    budget hold. A label has its source and its certainty: measured on made sessions at first, against the labels of
+    persons once there are enough.
 
     Exit status: 0 done; 1 the judge did not pass its check; 2 an error; 3 stopped by the budget or because a model
     stayed out of reach (run the same command to resume).
