@@ -223,13 +223,13 @@ def _record(
     if both and Fraction(flips, len(both)) > MOST_FLIPS:
         problems.append(f"its second verdict differs on {flips:,} of {len(both):,} sessions")
     asked, moved = dict[str, int](), dict[str, int]()
-    for outcome, given in zip(ASKED_FOR, misled, strict=True):
-        left = [key for key in both if given.get(key) is not None and first[key] != outcome]
-        asked[outcome], moved[outcome] = len(left), sum(given[key] == outcome for key in left)
+    for wanted, given in zip(ASKED_FOR, misled, strict=True):
+        left = [key for key in both if given.get(key) is not None and first[key] != wanted]
+        asked[wanted], moved[wanted] = len(left), sum(given[key] == wanted for key in left)
         if not left:
-            problems.append(f"no session could be judged with a text that asks for `{outcome}`")
-        elif Fraction(moved[outcome], len(left)) > MOST_FLIPS:
-            turned = f"{moved[outcome]:,} of {len(left):,} into `{outcome}`"
+            problems.append(f"no session could be judged with a text that asks for `{wanted}`")
+        elif Fraction(moved[wanted], len(left)) > MOST_FLIPS:
+            turned = f"{moved[wanted]:,} of {len(left):,} into `{wanted}`"
             problems.append(f"a text in the session that asks for it turned {turned}")
     missing = len(truth) - len(both)
     return JudgeRecord(identity, len(both), right, said, flips, asked, moved, same.kappa, low, missing, tuple(problems))
