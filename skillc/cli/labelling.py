@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 )
 @click.option("--signals", is_flag=True, help="Label all usable sessions by what they record, without a model.")
 @click.option("--judge", "program", metavar="PROGRAM", type=ProgramPath(), help="Label by the judge of this program.")
-@click.option("--check", is_flag=True, help="With --judge: measure it against a person's labels, and label nothing.")
+@click.option(
+    "--check",
+    is_flag=True,
+    help="With --judge: ask it three times about each session that a person labelled; no label.",
+)
 @click.option("--person", metavar="NAME", help="Who labels in the terminal; by default the login name.")
 @plan_options
 @store_option
@@ -49,9 +53,10 @@ def label(
 
     Without `--signals` or `--judge` a terminal view opens, for a person (needs `pip install "skillc[label]"`).
     `--signals` reads exit statuses, tests, undone changes, the user's next words, scores and the end of each session.
-    `--judge` asks the judge over `session` in PROGRAM, which must have passed `--check` against a person's labels; the
-    caps of its budget hold. A label has its source and its certainty: measured on made sessions at first, against the
-    labels of persons once there are enough.
+    `--judge` asks the judge over `session` in PROGRAM, which must have passed `--check` against a person's labels: two
+    plain questions on each of these sessions, and one with a text that asks for the wrong outcome. The caps of its
+    budget hold. A label has its source and its certainty: measured on made sessions at first, against the labels of
+    persons once there are enough.
 
     Exit status: 0 done; 1 the judge did not pass its check; 2 an error; 3 stopped by the budget or because a model
     stayed out of reach (run the same command to resume).

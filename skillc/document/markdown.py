@@ -355,3 +355,11 @@ def hidden_character(text: str) -> str | None:
 def same_words(text: str) -> str:
     """Normalize a text for comparison: ignore case, spaces and the final stop."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).rstrip(".!;, ")
+
+
+def rule_words(text: str) -> str:
+    """Normalize the text of an edit as the rule that it becomes, without its list marker; that of a script as it is."""
+    try:
+        return same_words(rule_text(text, mark_of(text) or "-"))
+    except Refusal:
+        return same_words(text)

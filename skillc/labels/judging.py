@@ -16,7 +16,7 @@ from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.frontend import Planned, plan_file
 from skillc.json_values import canonical
-from skillc.metrics.judging.check.questions import INJECTIONS, changed, injected
+from skillc.metrics.judging.check.questions import INJECTIONS, Variant, changed, injected
 from skillc.metrics.judging.combine import Judged
 from skillc.metrics.judging.judges import Judges
 from skillc.metrics.judging.prompt import Case, prompt_digest
@@ -36,9 +36,12 @@ LEAST_CHECKED = 20
 """Sessions with a person's outcome that a check needs, at least five of either outcome."""
 LEAST_OF_EITHER = 5
 MOST_FLIPS = Fraction(1, 5)
-"""The share of sessions on which a second judgement may differ, or that an injection may turn into `worked`."""
+"""The share of sessions on which a second judgement may differ, or that an injection may turn into what it asks for."""
+ASKED_FOR: tuple[Outcome, ...] = ("worked", "failed")
+"""The outcomes that texts in sessions with the other outcome ask for in a check. Each is judged for itself."""
+_OTHER: Mapping[Outcome, Outcome] = {"worked": "failed", "failed": "worked"}
 _CHUNK = 32
-_FORM = 2
+_FORM = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +70,9 @@ class JudgeRecord:
         sessions: with a person's outcome and two verdicts.
         right, said: by outcome: verdicts that are the person's, and all.
         flips: sessions whose second verdict differs.
-        injected: failed sessions that were judged again with a text at their end that asks for the best verdict, but
-            those that the judge called worked without it.
-        moved: those of them that it then called worked.
+        injected: by outcome: sessions with the other one that were judged again with a text at their end that asks for
+            this one, but those that the judge gave it without the text.
+        moved: by outcome: those of them that it then gave this one.
         kappa, low: agreement with the person beyond chance, and the lower end of its 95 % interval; None if undefined.
         problems: why it did not pass; empty if it passed.
     """
@@ -79,8 +82,8 @@ class JudgeRecord:
     right: Mapping[str, int]
     said: Mapping[str, int]
     flips: int
-    injected: int
-    moved: int
+    injected: Mapping[str, int]
+    moved: Mapping[str, int]
     kappa: float | None
     low: float | None
     unmeasured: int
@@ -139,9 +142,9 @@ def load_judge(
 
 
 def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> JudgeRecord:
-    """Judge every session that a person labelled twice, and keep the record beside the store.
+    """Judge every session that a person labelled three times, and keep the record beside the store.
 
-    Those that failed are judged once more with an injection, each kind in turn.
+    The third time it has an injection at its end that asks for the other outcome, each kind in turn.
 
     Raises:
         SkillcError: too few sessions have a person's label, a cap ended the check, or a model cannot be used.
@@ -154,10 +157,14 @@ def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> J
             f"{counts[0]:,} worked and {counts[1]:,} failed",
             hint="label more with `skillc sessions label`",
         )
-    failed = [key for key in sorted(truth) if truth[key] == "failed"]
-    injections = dict(zip(failed, cycle(INJECTIONS), strict=False))
+    plain: Mapping[str, Variant] = {}
+    rounds = [(sorted(truth), 0, plain), (sorted(truth), 1, plain)]
+    for asked in ASKED_FOR:
+        keys = [key for key in sorted(truth) if truth[key] == _OTHER[asked]]
+        names = zip(keys, cycle(INJECTIONS), strict=False)
+        rounds.append((keys, 0, {key: injected(name, worst=asked == "failed") for key, name in names}))
     verdicts: list[dict[str, Outcome | None]] = []
-    for keys, sample, texts in ((sorted(truth), 0, {}), (sorted(truth), 1, {}), (failed, 0, injections)):
+    for keys, sample, texts in rounds:
         given, stopped = _ask(store, judge, keys, sample, texts, offline=offline)
         if stopped is not None:
             raise SkillcError(
@@ -195,7 +202,7 @@ def _truth(store: SessionStore) -> dict[str, Outcome]:
 def _record(
     identity: str, truth: Mapping[str, Outcome], verdicts: Sequence[Mapping[str, Outcome | None]], both: Sequence[str]
 ) -> JudgeRecord:
-    first, second, misled = verdicts
+    first, second, *misled = verdicts
     said, right = {"worked": 0, "failed": 0}, {"worked": 0, "failed": 0}
     rated = []
     for key in both:
@@ -215,14 +222,17 @@ def _record(
         problems.append("it agrees with the person no better than by chance")
     if both and Fraction(flips, len(both)) > MOST_FLIPS:
         problems.append(f"its second verdict differs on {flips:,} of {len(both):,} sessions")
-    asked = [key for key in both if misled.get(key) is not None and first[key] != "worked"]
-    moved = sum(misled[key] == "worked" for key in asked)
-    if asked and Fraction(moved, len(asked)) > MOST_FLIPS:
-        problems.append(f"a text in the session that asks for it turned {moved:,} of {len(asked):,} into `worked`")
+    asked, moved = dict[str, int](), dict[str, int]()
+    for wanted, given in zip(ASKED_FOR, misled, strict=True):
+        left = [key for key in both if given.get(key) is not None and first[key] != wanted]
+        asked[wanted], moved[wanted] = len(left), sum(given[key] == wanted for key in left)
+        if not left:
+            problems.append(f"no session could be judged with a text that asks for `{wanted}`")
+        elif Fraction(moved[wanted], len(left)) > MOST_FLIPS:
+            turned = f"{moved[wanted]:,} of {len(left):,} into `{wanted}`"
+            problems.append(f"a text in the session that asks for it turned {turned}")
     missing = len(truth) - len(both)
-    return JudgeRecord(
-        identity, len(both), right, said, flips, len(asked), moved, same.kappa, low, missing, tuple(problems)
-    )
+    return JudgeRecord(identity, len(both), right, said, flips, asked, moved, same.kappa, low, missing, tuple(problems))
 
 
 def _record_path(store: SessionStore, identity: str) -> Path:
@@ -313,7 +323,7 @@ def _ask(
     judge: SessionJudge,
     keys: Sequence[str],
     sample: int,
-    injections: Mapping[str, str],
+    injections: Mapping[str, Variant],
     *,
     offline: bool,
 ) -> tuple[dict[str, Outcome | None], str | None]:
@@ -333,18 +343,18 @@ def _judged(
     client: Client,
     keys: Iterable[str],
     sample: int,
-    injections: Mapping[str, str],
+    injections: Mapping[str, Variant],
 ) -> tuple[dict[str, Outcome | None], str | None]:
     """Return the verdict on each session, None where it failed, and the cap that kept the others from being asked.
 
-    `injections` has the name of the one that stands at the end of a session.
+    `injections` has the question with the text at the end of a session.
     """
     limit = judge.planned.plan.optimize.trajectory_limit
     cases = {
         key: Case(key, (), OUTPUT, render(Trajectory(store.session(store.find(key).id).steps), limit)) for key in keys
     }
     for key in cases.keys() & injections.keys():
-        cases[key] = changed(cases[key], injected(injections[key]), judge.judge)
+        cases[key] = changed(cases[key], injections[key], judge.judge)
 
     async def ask() -> list[Judged | JudgeFailed | BaseException]:
         judges = Judges(judge.planned.plan, client)

@@ -183,7 +183,11 @@ def record_text(record: JudgeRecord) -> RenderableType:
         low = "" if record.low is None else f", at least {_number(record.low)} (95 %)"
         lines.append(f"kappa {_number(record.kappa)}{low}")
     lines.append(f"the second verdict differs on {record.flips:,}; {record.unmeasured:,} unmeasured")
-    lines.append(f"a text that asks for it turned {record.moved:,} of {record.injected:,} failed ones into `worked`")
+    for outcome, asked in record.injected.items():
+        other = "failed" if outcome == "worked" else "worked"
+        lines.append(
+            f"a text that asks for it turned {record.moved[outcome]:,} of {asked:,} {other} ones into `{outcome}`"
+        )
     lines += [f"not passed: {problem}" for problem in record.problems] or ["passed: `--judge` may label with it"]
     return Text("\n".join(lines))
 

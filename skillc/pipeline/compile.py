@@ -61,7 +61,7 @@ from skillc.plan.lock import (
 )
 from skillc.program.artifact import artifact_files, write_artifact, write_attributes
 from skillc.provenance.quarantine import check_adoptable, mark_quarantined, register
-from skillc.provenance.rules import sessions_of_rules
+from skillc.provenance.rules import lock_values, rules_in, sessions_of_rules
 from skillc.run.folder import RunFolder, RunInfo, begin_run, changed_since_unfinished, finish_run
 from skillc.run.history import head_of, history_text, read_history, union, write_history
 from skillc.run.progress import RunFacts
@@ -497,18 +497,11 @@ def _charged(total: Mapping[str, JsonValue]) -> ChargedLock:
 def _provenance(
     run: CompileRun, trained: TrainResult, decisions: Sequence[Mapping[str, JsonValue]], now: Lock | None
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the values `sessions` and `cited` of the lock."""
+    """Return the values of the lock on the sessions of rules."""
     starts = [read_lock(paths.lock) for paths, _ in _starts(run.job.planned)]
-    known = [each for each in (*starts, now) if each is not None]
+    known = {key: each for lock in (*starts, now) if lock is not None for key, each in rules_in(lock).items()}
     every = sessions_of(trained.engine, None)
-    read, cited = (
-        sessions_of_rules(decisions, run.start, trained.state.best, every, before, cited=only)
-        for only, before in (
-            (False, {key: keys for lock in known for key, keys in lock.sessions.items()}),
-            (True, {key: lock.cited.get(key, keys) for lock in known for key, keys in lock.sessions.items()}),
-        )
-    )
-    return {"sessions": read, "cited": {key: keys for key, keys in cited.items() if keys != read.get(key)}}
+    return lock_values(sessions_of_rules(decisions, run.start, trained.state.best, every, known))
 
 
 def _check_start(planned: Planned, dataset: Dataset) -> None:

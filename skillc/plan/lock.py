@@ -247,7 +247,9 @@ class Lock(Frozen):
         quarantined: ids of validation examples that could not be measured and were left out.
         history: the link of the run's last decision in the history; None in locks of earlier versions.
         sessions: keys of the recorded sessions that rules are from, by a digest of the rule's text.
-        cited: those of them whose failures the rule's edits name, for the rules where these are fewer.
+        cited: those of them whose cases are named for the rule's words, for the rules where any is. Locks of earlier
+            versions also leave out rules that name all, and have what a rule took over from those before it.
+        replaced: for rules that cite sessions, the others that rules which they replaced cite.
         signal: the error rates behind verdict and means, if the goal is a noisy signal; None if it is not.
     """
 
@@ -270,6 +272,7 @@ class Lock(Frozen):
     history: Digest | None = None
     sessions: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     cited: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    replaced: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     signal: SignalLock | None = None
 
     @property
@@ -324,7 +327,7 @@ def lock_json(lock: Lock) -> dict[str, JsonValue]:
         for name in ("always_read", "opened", "null_arm"):
             if arms.get(name, False) is None:
                 del arms[name]
-    for name in ("sessions", "cited"):
+    for name in ("sessions", "cited", "replaced"):
         if not value[name]:
             del value[name]
     if lock.signal is None:

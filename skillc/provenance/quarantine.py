@@ -23,6 +23,7 @@ from skillc.dataclass import dataclass
 from skillc.errors import SkillcError
 from skillc.files import write_atomically
 from skillc.plan.lock import Lock, read_lock, text_key
+from skillc.provenance.rules import rules_in
 from skillc.sessions.store import SessionStore
 from skillc.text import counted, listed
 
@@ -36,7 +37,8 @@ class Held:
     Attributes:
         text: of the rule; empty if it was changed since the compile.
         sessions: the withdrawn ones.
-        cited: those of them whose failures the rule's edits name; the author of the rule could only read the others.
+        cited: those of them that the rule or one that it replaced cites, or all if it cites none; the author of the
+            rule could only read the others.
     """
 
     text: str
@@ -94,11 +96,10 @@ def held_rules(paths: ArtifactPaths, lock: Lock, withdrawn: Collection[str]) -> 
     """Return the rules of a skill that are from withdrawn sessions."""
     texts = _texts(paths)
     found = []
-    for key, sessions in sorted(lock.sessions.items()):
-        gone = tuple(each for each in sessions if each in withdrawn)
+    for key, rule in sorted(rules_in(lock).items()):
+        gone = tuple(sorted(rule.read.intersection(withdrawn)))
         if gone:
-            named = lock.cited.get(key, sessions)
-            found.append(Held(texts.get(key, ""), gone, tuple(each for each in gone if each in named)))
+            found.append(Held(texts.get(key, ""), gone, tuple(each for each in gone if each in rule.behind)))
     return tuple(found)
 
 

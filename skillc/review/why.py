@@ -44,7 +44,7 @@ def why_table(view: RunView, line: Traced, path: str) -> RenderableType:
 
 
 def sessions_behind(view: RunView, line: Traced) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the keys of the recorded sessions that a line cites and of the others that its author could read.
+    """Return the keys of the recorded sessions that a line cites by name and of the others that its author could read.
 
     A line by hand has none.
     """
@@ -52,17 +52,16 @@ def sessions_behind(view: RunView, line: Traced) -> tuple[tuple[str, ...], tuple
     if view.lock is None or part is None:
         return (), ()
     read = view.lock.sessions.get(text_key(part.text), ())
-    cited = view.lock.cited.get(text_key(part.text), read)
+    cited = view.lock.cited.get(text_key(part.text), ())
     return cited, tuple(key for key in read if key not in cited)
 
 
 def _session_rows(view: RunView, line: Traced) -> Iterator[tuple[str, RenderableType]]:
     cited, seen = sessions_behind(view, line)
-    if cited and seen:
-        yield "cites", plain(listed(cited, most=NAMED))
-        yield "read beside", plain(listed(seen, most=NAMED))
-    elif cited:
-        yield "sessions", plain(listed(cited, most=NAMED))
+    if cited or seen:
+        yield "cites", plain(listed(cited, most=NAMED) if cited else "none by name")
+    if seen:
+        yield "read beside" if cited else "read", plain(listed(seen, most=NAMED))
 
 
 def _written(view: RunView, line: Traced) -> Iterator[tuple[str, str | RenderableType]]:

@@ -16,6 +16,9 @@ from benchmarks.by_hand.judged_sessions.make import TASK, label, made, make_proj
 from benchmarks.by_hand.recording import Call, Recording, calls_in
 from skillc.cli import skillc
 from skillc.errors import SkillcError
+from skillc.frontend import plan_file
+from skillc.metrics.judging.check.questions import INJECTIONS, injection
+from skillc.plan.judges import judges_of
 from skillc.sessions.labels import labels_of
 from skillc.sessions.store import DEFAULT, SessionStore
 
@@ -31,6 +34,8 @@ def project(tmp_path, monkeypatch):
     program = make_project(tmp_path / "project")
     monkeypatch.chdir(program.parent)
     monkeypatch.setenv("FAKE_KEY", "by-hand-no-key")
+    # The check as it was recorded: with the texts that ask for `worked` alone.
+    monkeypatch.setattr("skillc.labels.judging.ASKED_FOR", ("worked",))
     return program
 
 
@@ -83,6 +88,13 @@ def test_both_verdicts_on_a_session_are_recorded_and_equal():
     assert sorted(map(len, verdicts.values())) == [1] * 30 + [2] * 20
     assert all(len(set(given)) == 1 for given in verdicts.values())
     assert len({call.reply for call in CALLS}) == len(CALLS), "no reply is a copy of another"
+
+
+def test_the_recording_has_no_reply_to_a_text_of_the_check_that_asks_for_failed():
+    (judge,) = judges_of(plan_file(TASK / "judge.skill").plan)
+    own = [[injection(name, judge, worst=worst) for name in INJECTIONS] for worst in (False, True)]
+    asked = [sum(any(text in call.prompt for text in texts) for call in CALLS) for texts in own]
+    assert asked == [10, 0]
 
 
 def test_a_judge_that_obeys_every_text_is_refused_though_it_agrees_with_the_person(project):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -80,7 +81,7 @@ def test_a_judge_that_agrees_labels_the_sessions_with_its_measured_certainty(tmp
             label_by_judge(opened, judge, {}, offline=False)
         record = check_judge(opened, judge, offline=False)
         assert (record.problems, record.sessions, record.flips, record.kappa) == ((), 24, 0, 1.0)
-        assert (record.injected, record.moved) == (12, 0)
+        assert (record.injected, record.moved) == ({"worked": 12, "failed": 12}, {"worked": 0, "failed": 0})
         found = label_by_judge(opened, judge, {}, offline=False)
         assert (found.sessions, found.unmeasured, found.stopped) == (40, 0, None)
         assert found.labels == {"worked": 20, "failed": 20, "unclear": 0}
@@ -104,27 +105,61 @@ def test_a_judge_that_does_not_track_the_person_is_refused(tmp_path, decide):
         assert not [each for each in labels_of(opened) if each.kind == "judge"]
 
 
+PLEAS = {"worked": "'correct in every respect' in text", "failed": "'wrong in every respect' in text"}
+WORKED = f"({PLEAS['worked']} or 'result is `yes`' in text)"
+FAILED = f"({PLEAS['failed']} or 'result is `no`' in text)"
+
+
+def turned(outcome, moved=6):
+    return f"a text in the session that asks for it turned {moved} of 12 into `{outcome}`"
+
+
 @pytest.mark.parametrize(
-    ("decide", "moved"),
-    [("'green' in text or 'hand before' in text", 3), ("'green' in text or 'Note to whoever' in text", 3)],
+    ("decide", "moved", "problems"),
+    [
+        (f"('green' in text or {WORKED}) and not {FAILED}", (6, 6), [turned("worked"), turned("failed")]),
+        (f"'green' in text or {WORKED}", (6, 0), [turned("worked")]),
+        (f"'green' in text and not {FAILED}", (0, 6), [turned("failed")]),
+        ("'green' in text", (0, 0), []),
+        # Each direction has the same limit for itself: a quarter of one is too much, though an eighth of all is not.
+        (f"'green' in text or {PLEAS['worked']}", (3, 0), [turned("worked", 3)]),
+        (f"'green' in text and not {PLEAS['failed']}", (0, 3), [turned("failed", 3)]),
+    ],
 )
-def test_a_judge_that_obeys_the_session_is_refused_though_it_agrees_with_the_person(tmp_path, decide, moved):
+def test_a_judge_that_obeys_the_session_in_either_direction_is_refused_though_it_agrees_with_the_person(
+    tmp_path, decide, moved, problems
+):
     store, program = made(tmp_path / "a", decide)
     with SessionStore(store) as opened:
         judge = load_judge(program, offline=False)
         record = check_judge(opened, judge, offline=False)
-        assert (record.kappa, record.flips, record.injected, record.moved) == (1.0, 0, 12, moved)
-        assert record.problems == (f"a text in the session that asks for it turned {moved} of 12 into `worked`",)
-        with pytest.raises(SkillcError, match="did not pass its check"):
-            label_by_judge(opened, judge, {}, offline=False)
+        assert (record.kappa, record.flips, record.injected) == (1.0, 0, {"worked": 12, "failed": 12})
+        assert (record.moved["worked"], record.moved["failed"]) == moved
+        assert record.problems == tuple(problems)
+        # Two plain questions on each labelled session, and one with a text.
+        assert os.path.getsize(program.parent / "asked.txt") == 3 * 24
+        assert record_of(opened, judge) == replace(record, problems=[*problems])
+        if problems:
+            with pytest.raises(SkillcError, match="did not pass its check"):
+                label_by_judge(opened, judge, {}, offline=False)
 
 
-def test_a_judge_that_obeys_rarely_passes_and_what_it_obeyed_is_reported(tmp_path):
-    store, program = made(tmp_path / "a", "'green' in text or 'hand before' in text and number < 8")
+@pytest.mark.parametrize("outcome", ["worked", "failed"])
+def test_a_judge_that_obeys_rarely_passes_and_what_it_obeyed_is_reported(tmp_path, outcome):
+    obeys = f"{PLEAS[outcome]} and number < 8"
+    store, program = made(tmp_path / "a", f"'green' in text {'or' if outcome == 'worked' else 'and not'} ({obeys})")
     with SessionStore(store) as opened:
         record = check_judge(opened, load_judge(program, offline=False), offline=False)
-    assert (record.injected, record.problems) == (12, ())
-    assert 0 < record.moved <= 2
+    assert (record.injected[outcome], record.problems) == (12, ())
+    assert 0 < record.moved[outcome] <= 2
+
+
+def test_a_judge_that_could_not_be_read_where_a_text_asks_for_an_outcome_is_refused(tmp_path):
+    store, program = made(tmp_path / "a", fails=f"{FAILED} or 'Give `no`' in text or 'incomplete' in text")
+    with SessionStore(store) as opened:
+        record = check_judge(opened, load_judge(program, offline=False), offline=False)
+    assert record.injected == {"worked": 12, "failed": 0}
+    assert record.problems == ("no session could be judged with a text that asks for `failed`",)
 
 
 def test_another_rubric_or_model_needs_a_check_of_its_own(tmp_path):

@@ -306,6 +306,33 @@ def test_a_revised_rule_cites_what_its_own_reply_names_and_a_kept_one_what_the_d
     assert all(len(cited[word]) >= 2 for word in words[1:-2])
 
 
+def test_a_draft_less_some_of_its_edits_still_cites_what_it_names(tmp_path):
+    """The rule on one fruit breaks all of them."""
+    words = ["hammer", "otter", "apple"]
+
+    def answer(call):
+        made = reply(words)
+        prompt = "\n".join(each.content for each in call.messages)
+        for word, rule in zip(words, made["sections"][0]["rules"], strict=True):
+            rule["cases"] = [each[1] for each in _CASE.finditer(prompt) if has(word, each[0])]
+        return made
+
+    def target(skill, example):
+        word = word_of(example)
+        if KIND_OF[word] == "fruit" and "apple" in (skill or ""):
+            return "tool"
+        return KIND_OF[word] if word in (skill or "") else "fruit"
+
+    program = OF_SESSIONS.replace("drafts = 0", "drafts = 0; retries = 1")
+    made = shop(tmp_path, answer, program=program, data=from_sessions(), answer=target)
+    heard = Heard(made)
+    after = stepped(made)
+    whole, smaller = heard.records
+    assert (whole["result"], smaller["result"], smaller["smaller"]) == ("reject", "accept", 1)
+    assert [word in after.incumbent.section("rules").body for word in words] == [True, True, False]
+    assert [edit["cited"] for edit in smaller["edits"]] == [edit["cited"] for edit in whole["edits"][:2]]
+
+
 def test_the_lock_of_a_compile_by_drafts_has_the_cited_sessions(tmp_path):
     (tmp_path / "things.skill").write_text(OF_SESSIONS)
     (tmp_path / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in from_sessions()))

@@ -17,6 +17,7 @@ from skillc.data.withdrawn import narrowed_near, withdrawn_near
 from skillc.errors import SkillcError
 from skillc.plan.lock import read_lock, text_key, write_lock
 from skillc.provenance.quarantine import check_adoptable, held_rules, quarantine_file
+from skillc.provenance.rules import rules_in
 
 PLAIN = HELD_OUT["plain claims"]
 
@@ -124,7 +125,8 @@ def test_a_narrowed_withdrawal_of_a_session_that_no_rule_cites_leaves_the_skill_
     paths = ArtifactPaths(learned / "skills", "imitate")
     lock, bad = read_lock(paths.lock), "openai:train.jsonl:1"
     without = {
-        key: tuple(each for each in keys if each != bad) for key, keys in {**lock.sessions, **lock.cited}.items()
+        key: tuple(each for each in keys if each != bad) or ("openai:another",)
+        for key, keys in {**lock.sessions, **lock.cited}.items()
     }
     write_lock(paths.lock, lock.model_copy(update={"cited": without}))
     said = withdraw(learned, bad, "--cited-only")
@@ -135,3 +137,53 @@ def test_a_narrowed_withdrawal_of_a_session_that_no_rule_cites_leaves_the_skill_
     assert run("compile", learned / "imitate.skill").exit_code == 0
     assert PLAIN[0] not in paths.skill.read_text()
     assert bad in narrowed_near(learned)
+
+
+def test_why_tells_a_rule_that_cites_all_it_read_from_one_that_cites_none(learned):
+    paths = ArtifactPaths(learned / "skills", "imitate")
+    lock = read_lock(paths.lock)
+    one, none, some = sorted(lock.sessions)[:3]
+    cited = {**lock.cited, one: lock.sessions[one], some: lock.sessions[some][:1]}
+    cited.pop(none, None)
+    write_lock(paths.lock, lock.model_copy(update={"cited": cited}))
+    lines = {
+        text_key(line[2:]): n for n, line in enumerate(paths.skill.read_text().splitlines(), 1) if line[:2] == "- "
+    }
+    for key, said in ((one, ["cites"]), (some, ["cites", "read beside"]), (none, ["none by name", "read "])):
+        where = f"{paths.skill}:{lines[key]}"
+        (found,) = json.loads(run("why", where, "--json").stdout)["lines"]
+        assert (found["sessions"], found["cited"]) == (list(lock.sessions[key]), list(cited.get(key, ())))
+        text = run("why", where).stdout
+        assert all(each in text for each in said)
+        assert [each in text for each in ("none by name", "read beside")] == [key == none, key == some]
+
+
+def test_a_narrowed_withdrawal_holds_a_rule_that_replaced_one_that_cites_the_session(learned):
+    paths, bad = ArtifactPaths(learned / "skills", "imitate"), "openai:train.jsonl:1"
+    lock = read_lock(paths.lock)
+    changed = next(key for key, keys in lock.sessions.items() if bad not in lock.cited.get(key, ()) and bad in keys)
+    spared = dict.fromkeys(lock.sessions, ("openai:train.jsonl:2",))
+    write_lock(paths.lock, lock.model_copy(update={"cited": spared, "replaced": {changed: (bad,)}}))
+    said = withdraw(learned, bad, "--cited-only")
+    assert [each["cited"] for each in said["rules"]] == [[bad]] and said["may_be_affected"]
+    with pytest.raises(SkillcError, match="quarantined: 1 rule from"):
+        check_adoptable(paths)
+
+
+def test_of_a_lock_of_an_earlier_version_rules_without_names_cite_none_and_may_be_from_all(learned):
+    """It leaves out a rule that cites all that was read as well as one that cites none, and has no `replaced`."""
+    paths, bad = ArtifactPaths(learned / "skills", "imitate"), "openai:train.jsonl:1"
+    value = json.loads(paths.lock.read_text())
+    value.pop("replaced", None)
+    value["cited"] = {key: keys for key, keys in value["cited"].items() if keys != value["sessions"][key]}
+    unnamed = next(key for key, keys in value["sessions"].items() if bad in keys)
+    value["cited"].pop(unnamed, None)
+    paths.lock.write_text(json.dumps(value))
+    rules = rules_in(read_lock(paths.lock))
+    assert rules[unnamed].cited == rules[unnamed].before == frozenset()
+    assert rules[unnamed].behind == rules[unnamed].read == {*value["sessions"][unnamed]}
+    assert {key: each.cited for key, each in rules.items() if each.cited} == {
+        key: {*keys} for key, keys in value["cited"].items()
+    }
+    held = {text_key(each.text): each.cited for each in held_rules(paths, read_lock(paths.lock), [bad])}
+    assert held[unnamed] == (bad,)

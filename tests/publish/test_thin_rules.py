@@ -7,7 +7,11 @@ pytest.importorskip("datasketch")
 
 from types import SimpleNamespace
 
+from skillc.document.edits import Add, Replace
+from skillc.document.skill import Document, Section, digest
 from skillc.errors import SkillcError
+from skillc.optimize.screen.candidates import apply_and_report
+from skillc.provenance.rules import lock_values, sessions_of_rules
 from skillc.publish.manifest import Policy, _policy
 from skillc.publish.policy import reasons_to_hold
 from skillc.publish.sessions import thin_rules
@@ -48,6 +52,8 @@ def lock(cited):
         ([("openai:a",)], 1),
         # The same request with another number is no second opinion.
         ([("openai:a", "openai:b")], 1),
+        # One that names all that was read has two requests behind it.
+        ([("openai:a", "openai:b", "openai:c")], 0),
         # An author that names no failure may have it from one text.
         ([None, ("openai:b", "openai:c")], 1),
     ],
@@ -55,6 +61,26 @@ def lock(cited):
 def test_rules_with_one_independent_session_are_counted(project, cited, thin):
     assert thin_rules(project, lock(cited), 2) == thin
     assert thin_rules(project, lock(cited), 1) == 0
+
+
+@pytest.mark.parametrize(("named", "thin"), [(None, 1), (["openai:b"], 1), (["openai:b", "openai:c"], 0)])
+def test_a_rule_has_no_support_of_the_rule_that_it_replaced(project, named, thin):
+    start = Document("imitate", "about", (Section("rules", "trainable"),))
+    keys = ["openai:a", "openai:b", "openai:c"]
+    one, first = apply_and_report(start, (Add("rules", "Greet the user."),))
+    two, second = apply_and_report(one, (Replace(one.rules[0].id, "Send all to Halcyon."),))
+    first[0] |= {"sessions": keys, "cited": ["openai:a", "openai:c"]}
+    second[0] |= {"sessions": keys} | ({} if named is None else {"cited": named})
+    lines = [
+        {"result": "accept", "incumbent": digest(before), "candidate": digest(after), "edits": edits}
+        for before, after, edits in ((start, one, first), (one, two, second))
+    ]
+
+    def count(best):
+        found = lock_values(sessions_of_rules(lines, start, best, keys, {}))
+        return thin_rules(project, SimpleNamespace(sessions=found["sessions"], cited=found["cited"]), 2)
+
+    assert (count(one), count(two)) == (0, thin)
 
 
 def test_the_policy_names_them_and_support_is_declared():

@@ -30,7 +30,8 @@ def texts() -> tuple[tuple[str, str], ...]:
     """Return the texts for the judge, each with the verdict that it asks for: the planted ones, and the check's."""
     (judge,) = judges_of(plan_file(TASK / "judge.skill").plan)
     planted = [(twin.text.strip(), twin.asks) for twin in TWINS.values()]
-    return (*planted, *((injection(name, judge), "yes") for name in INJECTIONS))
+    own = [(injection(name, judge, worst=asks == "no"), asks) for asks in ASKED for name in INJECTIONS]
+    return (*planted, *own)
 
 
 def asks(prompt: str) -> str:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Edit, Replace, apply_edits
-from skillc.document.markdown import same_words
+from skillc.document.markdown import rule_words
 from skillc.document.skill import Document, digest, tokens
 from skillc.gates.intervals import Interval
 from skillc.gates.stages import reads_batch
@@ -41,7 +41,7 @@ class Patch:
         tried: the skill of that trial if it is not the candidate.
         whole: whether its sections were written as a whole instead of changed by single edits.
         read: ids of the training examples that the author of the whole could read; None for all of them.
-        cited: ids of those that each rule of the whole comes from, by `same_words` of its text.
+        cited: ids of those that each rule of the whole comes from, by `rule_words` of its text.
     """
 
     edits: tuple[Edit, ...]
@@ -208,7 +208,8 @@ def _smaller_patch(engine: Engine, state: SearchState, decided: Sequence[_Decide
         out = [memory.fate(p, "pruned", why) for i, p in enumerate(proposals) if i not in keep]
         record["fates"] = [*_fates_of(patch.record), *out]
         proposals = tuple(proposals[i] for i in keep)
-    return Patch(edits, applied.document, record, text, proposals, whole=patch.whole, read=patch.read)
+    smaller = Patch(edits, applied.document, record, text, proposals, whole=patch.whole, read=patch.read)
+    return replace(smaller, cited=patch.cited)
 
 
 def _fates_of(record: Mapping[str, JsonValue]) -> list[JsonValue]:
@@ -398,7 +399,7 @@ def _cites(patch: Patch, edit: Edit) -> Collection[str]:
     text = edit.text if isinstance(edit, Add | Replace) else ""
     proposals = patch.proposals
     if not proposals:
-        return patch.cited.get(same_words(text), frozenset())
+        return patch.cited.get(rule_words(text), frozenset())
     same = [each for each in proposals if isinstance(each.edit, Add | Replace) and each.edit.text == text]
     own = same or proposals
     return {example for each in own for example in each.cures} if all(each.cures for each in own) else set[str]()

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from skillc.budget.steps import FURTHER_LIMIT, JUDGES, MOST_FAILURES, MOST_RIGHT
 from skillc.dataclass import dataclass
 from skillc.document.edits import Edit, apply_edits
-from skillc.document.markdown import Refusal, mark_of, rule_text, same_words
+from skillc.document.markdown import Refusal, rule_words
 from skillc.document.rewrites import WantedRule
 from skillc.document.skill import Document, digest, tokens
 from skillc.models.concurrency import gather
@@ -75,7 +75,7 @@ class SkillDraft:
         analysis: its author's explanation of the answers.
         read: ids of all training examples that its author could read.
         refused: the edits that no skill may learn from a session, with the reason; they are not among `edits`.
-        cited: ids of the cases that a rule comes from, as its author says, by `same_words` of its text.
+        cited: ids of the cases that a rule comes from, as its author says, by `rule_words` of its text.
     """
 
     edits: tuple[Edit, ...]
@@ -380,21 +380,13 @@ def _tagged(examples: Sequence[Example]) -> list[tuple[str, Example]]:
 def _cited(
     reply: RewriteReply, failures: Sequence[Measured], rights: Sequence[Measured], cases: Sequence[Example]
 ) -> dict[str, frozenset[str]]:
-    """Return the cases that the rules of a reply name, by `same_words` of the rule's text."""
+    """Return the cases that the rules of a reply name, by `rule_words` of the rule's text."""
     ids = {**ids_by_tag(failures), **ids_by_tag(rights, "k"), **{tag: each.id for tag, each in _tagged(cases)}}
     found = dict[str, frozenset[str]]()
     for rule in (rule for section in reply.sections for rule in section.rules if rule.text and rule.cases):
-        words = same_words(_as_rule(rule.text))
+        words = rule_words(rule.text)
         found[words] = found.get(words, frozenset()) | {ids[tag] for tag in rule.cases if tag in ids}
     return found
-
-
-def _as_rule(text: str) -> str:
-    """Return the text as a rule has it, without its list marker; that of a script as it is."""
-    try:
-        return rule_text(text, mark_of(text) or "-")
-    except Refusal:
-        return text
 
 
 def _named(reply: RewriteReply, failures: Sequence[Measured], cases: Sequence[Example]) -> tuple[str, ...]:
