@@ -46,7 +46,7 @@ class SessionJudge:
     """A judge of sessions in a program.
 
     Attributes:
-        identity: digest of the rubric, the models with their settings, and the prompts: of what decides a verdict.
+        identity: digest of all that decides a verdict: the rubric, the models with their settings, and the prompts.
     """
 
     planned: Planned
@@ -61,13 +61,13 @@ class SessionJudge:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRecord:
-    """How a judge agreed with the persons' labels.
+    """Result of checking a judge against persons' labels.
 
     Attributes:
         sessions: with a person's outcome and two verdicts.
-        right, said: by outcome: verdicts that are the person's, and all.
+        right, said: verdicts by outcome: those equal to the person's, and all.
         flips: sessions whose second verdict differs.
-        injected: failed sessions that were judged again with a text at their end that asks for the best verdict, but
+        injected: failed sessions that were judged again with a text appended that asks for the best verdict, except
             those that the judge called worked without it.
         moved: those of them that it then called worked.
         kappa, low: agreement with the person beyond chance, and the lower end of its 95 % interval; None if undefined.
@@ -93,7 +93,7 @@ class JudgeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a run of a judge came to.
+    """Result of labelling by a judge.
 
     Attributes:
         labels: by outcome.
@@ -139,7 +139,7 @@ def load_judge(
 
 
 def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> JudgeRecord:
-    """Judge every session that a person labelled twice, and keep the record beside the store.
+    """Judge each session with a person's label twice, and keep the record beside the store.
 
     Those that failed are judged once more with an injection, each kind in turn.
 
@@ -337,7 +337,7 @@ def _judged(
 ) -> tuple[dict[str, Outcome | None], str | None]:
     """Return the verdict on each session, None where it failed, and the cap that kept the others from being asked.
 
-    `injections` has the name of the one that stands at the end of a session.
+    `injections` has the name of the one to append to a session.
     """
     limit = judge.planned.plan.optimize.trajectory_limit
     cases = {
