@@ -97,7 +97,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError):
-                # Agents write their last line when they are killed.
+                # A killed agent leaves its last line incomplete.
                 yield number, Problem(str(path), number, "it is no JSON")
                 continue
             yield number, value if isinstance(value, dict) else Problem(str(path), number, "it is no JSON object")
