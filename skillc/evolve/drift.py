@@ -1,13 +1,14 @@
-"""Drift: whether the delivered skill has fallen below the score in its lock, by a test that may be read every night.
+"""Drift: test whether the delivered skill has fallen below the score in its lock. The test may be read every night.
 
-The claim to refute is that the skill still scores at least the lock's mean less the declared limit. The lock's mean is
-itself measured on few examples, so its lower confidence bound takes its place; that and the e-process on the new rows
+The null hypothesis is that the skill still scores at least the lock's mean less the declared limit. The lock's mean is
+itself measured on few examples, so its lower confidence bound is used. That bound and the e-process on the new rows
 share the declared error. Both hold at any time, so many nights do not add up to a false alarm.
 
-If the goal is a noisy signal, the claim is of right answers. Lock and new rows are compared in the mean of the signal,
-in which no error of the rates makes a fall: a fall of d in right answers is one of J d there, with Youden's J. Where
-the rates were measured, the upper bound of J takes its place. A lock that was not measured by the signal is compared
-in right answers: the claim is the least mean of the signal that they give within the bounds of both rates.
+If the goal is a noisy signal, the hypothesis is about right answers. Lock and new rows are compared in the mean of the
+signal, where an error of the rates cannot look like a fall: a fall of d in right answers is a fall of J d there, with
+Youden's J. If the rates were measured, the upper bound of J is used. A lock that was not measured by the signal is
+compared in right answers: the hypothesis is then the least mean of the signal that they give within the bounds of both
+rates.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from skillc.stats.error_rates import ErrorRates
 from skillc.stats.misclassification import as_share, rate_limits, shares_behind, youden_interval
 
 ERROR = 0.05
-"""The probability of a roll back without a fall, over all nights of one version."""
+"""The probability of a rollback without a fall, over all nights of one version."""
 FOR_LOCK = 0.04
 """The part of it that covers the sampling error of the lock's mean."""
 FOR_RATES = Fraction(1, 50)
@@ -38,7 +39,7 @@ Word = Literal["no reference", "no drift", "suspected", "fallen"]
 
 @dataclass(frozen=True, slots=True)
 class DriftFound:
-    """What the new rows say of the delivered skill.
+    """Result of the drift test.
 
     Attributes:
         locked: the lock's mean, by the present error rates of a noisy signal; None without one.
@@ -84,7 +85,7 @@ def judge_drift(
         low: the least possible goal.
         high: the greatest.
         rates: error rates of the goal, if it is a noisy signal.
-        locked_rates: those by which the lock's mean was corrected.
+        locked_rates: the rates that corrected the lock's mean.
     """
     values = [value for night in nights for value in night]
     if locked is None or not locked[1]:
@@ -154,6 +155,6 @@ def _at_ends(nights: Sequence[Sequence[float]], floor: float, low: float, high: 
     for night in nights:
         until += night
         found.append(evidence_below(until, floor, low=low, high=high))
-    # Only the last one can be suspected; an earlier one counts if it refuted.
+    # Only the last value can be `suspected`; an earlier one counts if it refuted.
     refuted = [each for each in found if each >= 1 / (ERROR - FOR_LOCK)]
     return refuted or found[-1:]

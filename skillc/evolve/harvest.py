@@ -1,8 +1,8 @@
-"""From new sessions to rows of a program: each is added once, to one side of the split, for ever.
+"""Harvest: turn new sessions into rows of a program. Each is added once and never changes its side of the split.
 
 Rows are in `NAME.nights.jsonl` beside the program; the program's own data is never changed. A row has its night, its
-session, its cluster of like requests and its side. A cluster stays on the side on which its first row is, that of the
-program's own data included, so nothing that was tested is trained on.
+session, its cluster of like requests and its side. A cluster keeps the side of its first row, including rows of the
+program's own data, so no test row is ever trained on.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _COLUMNS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class NightRow:
-    """One row of the nights.
+    """A row that a night added.
 
     Attributes:
-        values: the whole row, as it is in the file.
+        values: the whole row, as in the file.
     """
 
     values: Mapping[str, JsonValue]
@@ -87,12 +87,12 @@ class NightRow:
 
 @dataclass(frozen=True, slots=True)
 class Harvest:
-    """What one night has gathered.
+    """Result of one night's harvest.
 
     Attributes:
         rows: all rows of all nights, those of this night last.
         new: ids of the rows of this night.
-        sizes: sessions with a label by cluster, those without a row included.
+        sizes: labelled sessions by cluster, including those without a row.
         left_out: sessions that gave no row, by reason.
         usable: sessions in the store that are usable.
         apart: sessions in the store that are set apart, by reason.
@@ -214,7 +214,7 @@ def _label_of(plan: Plan, store: SessionStore) -> str:
 
 
 class _Sides:
-    """The side of every cluster, and what is known already."""
+    """Sides of all clusters, and the rows that exist already."""
 
     def __init__(self, plan: Plan, own: Dataset, known: Iterable[NightRow]) -> None:
         self._plan = plan
@@ -240,7 +240,7 @@ class _Sides:
         return canonical_ascii({name: values.get(column) for name, column in self._inputs.items()})
 
     def cluster_of(self, each: SessionExample) -> str:
-        """The cluster of a session: the one that its row has, else the present one."""
+        """Return the cluster of a session: that of its row if it has one, else the current one."""
         return self._of_session.get(each.session, each.cluster)
 
     def refuse(self, each: SessionExample, *, exact: bool) -> str | None:
@@ -256,7 +256,7 @@ class _Sides:
         return None
 
     def add(self, each: SessionExample, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row with its side, and remember both."""
+        """Return a row with its side, and record both."""
         side = self._side.get(each.cluster) or self._drawn(each.cluster)
         self._side[each.cluster] = side
         self._ids.add(each.id)

@@ -1,9 +1,9 @@
-"""What the nights of a skill have done: one folder, in which a killed night goes on where it was.
+"""Ledger of a skill's nights: one folder, from which a killed night resumes.
 
 `.skillc/nights/NAME/ledger.jsonl` has a line for each night that began, each share of the error budget that was spent,
-and each look at test rows. It is only ever appended to, and a line is on the disk before what it announces is done, so
-a kill neither forgets a look nor counts one twice. `0007/` has the results of the steps of night 7, each written whole;
-`0007.json` is the record of the finished night.
+and each look at test rows. It is append-only, and a line is on the disk before the action that it announces, so a kill
+neither forgets a look nor counts it twice. `0007/` contains the results of the steps of night 7, each written
+atomically; `0007.json` is the record of the finished night.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Ledger:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other nights of this skill out.
+        """Hold the lock that keeps out other nights of this skill.
 
         Raises:
             NightRunningError: one is running.
@@ -114,7 +114,7 @@ class Ledger:
         try:
             with self.path.open("ab+") as file:
                 content = (file.seek(0), file.read())[1]
-                # What a kill left of a line is removed: it announced nothing that was done.
+                # Remove a line that a kill cut short: the action that it announces was not done.
                 file.truncate(content.rfind(b"\n") + 1)
                 file.write(line.encode())
                 file.flush()
@@ -123,7 +123,7 @@ class Ledger:
             raise SkillcError(f"`{self.path}` cannot be written: {problem.strerror}") from problem
 
     def open_night(self, date: str) -> tuple[int, bool]:
-        """Begin a night, or go on with the one that a kill left open; return its number and whether it was open.
+        """Begin a night, or resume the one that a kill left open; return its number and whether it was open.
 
         Args:
             date: of the night, as `2026-11-23`; an open night keeps its own.
@@ -145,7 +145,7 @@ class Ledger:
     # ---- steps and records -----------------------------------------------------------------------
 
     def step(self, night: int, name: str, work: Callable[[], Json]) -> Json:
-        """Return the result of a step: the one that is recorded, or that of the work, which is then recorded.
+        """Return the recorded result of a step; if there is none, do the work and record its result.
 
         Raises:
             SkillcError: a file cannot be read or written.
@@ -154,7 +154,7 @@ class Ledger:
         if path.exists():
             return _read(path)
         self._write(path, work())
-        # As a resumed night reads it, so that both have equal values.
+        # Read back, so that a resumed night has equal values.
         return _read(path)
 
     def record_path(self, night: int) -> Path:
@@ -162,7 +162,7 @@ class Ledger:
         return self.folder / f"{night:04d}.json"
 
     def close_night(self, night: int, record: Json) -> Json:
-        """Write the record of a night, which ends it, and return it as it is read.
+        """End a night by writing its record, and return the record as read back.
 
         Raises:
             SkillcError: it cannot be written.

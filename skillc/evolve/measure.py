@@ -1,4 +1,4 @@
-"""What a night runs with models: skills on rows, and a compile that starts from the current skill."""
+"""Model work of a night: measure skills on rows, and compile from the current skill."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ Open = Callable[[Plan], AbstractContextManager[tuple[Observer, Client, Stop]]]
 """Opens the models of a plan under its caps, with progress for the user and the request to stop."""
 _NAMES = ("calls", "tokens", "nano", "judge_calls", "judge_nano")
 """Names in records of what `Spending` counts."""
-# Rows that are measured at once under one skill.
+# Rows measured at once under one skill.
 _TOGETHER = 32
 
 
 class NightStoppedError(SkillcError):
-    """A night that cannot go on now: interrupted, or a model is unreachable. The same command resumes it."""
+    """The night was interrupted, or a model is unreachable. The same command resumes it."""
 
     def __init__(self, why: str) -> None:
         what = "interrupted" if why == "interrupted" else "a model stayed out of reach"
@@ -63,7 +63,7 @@ class NightStoppedError(SkillcError):
 
 @dataclass(slots=True)
 class NightBudget:
-    """What a night may still spend.
+    """Remaining budget of a night.
 
     Attributes:
         plan: the program; the caps of `budget` and of `evolve` hold for the whole night, the lower one of each.
@@ -97,7 +97,7 @@ class NightBudget:
         return replace(own, **least)
 
     def capped(self) -> Plan | None:
-        """Return the plan with what is left of the night's caps; None if nothing is."""
+        """Return the plan, capped by what is left for the night; None if nothing is left."""
         whole = self._whole()
         spent: dict[str, int | Fraction] = dict(self.spent._asdict())
         spent |= {name: Fraction(self.spent._asdict()[name], NANO_PER_DOLLAR) for name in ("cost", "judge_cost")}
@@ -176,7 +176,7 @@ def _mean(total: int | None, samples: int) -> int | None:
 
 
 def charged(ledger: Ledger) -> dict[str, int]:
-    """Return what a ledger has charged, with what a cache answered: the same after a kill."""
+    """Return the charges of a ledger, cache hits included: they are the same after a kill."""
     return dict(zip(_NAMES, ledger.charged.spent, strict=True))
 
 
@@ -195,7 +195,7 @@ def measured_skill(plan: Plan, paths: ArtifactPaths) -> Document:
 
 
 def declared_skill(planned: Planned, paths: ArtifactPaths) -> Document:
-    """Return a compiled skill in the sections of the program, to go on from it.
+    """Return a compiled skill in the sections of the program, to compile from it.
 
     Raises:
         SkillcError: it cannot be read, or has sections that the program does not declare.
@@ -242,7 +242,7 @@ def compile_from(
         NightStoppedError: the user interrupted it, or a model is unreachable.
         SkillcError: models, data, metrics or files cannot be used.
     """
-    # The test is the challenge on rows that nobody has looked at, so the compile has none to require.
+    # The challenge on unused rows is the test, so the compile requires none.
     plan = capped.model_copy(update={"required_verdict": None})
     night = replace(planned, plan=plan)
     sizes = sizes_of(plan, dataset, planned.root)

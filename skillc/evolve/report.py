@@ -1,4 +1,4 @@
-"""What a night prints, and the table of all nights."""
+"""Format the report of a night, and the table of all nights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def night_report(record: Json, where: str = "") -> RenderableType:
 
     Args:
         record: of the night.
-        where: the option that leads commands to the manifest, such as `--project DIR`; empty in its folder.
+        where: the option that points commands to the manifest, such as `--project DIR`; empty in its folder.
     """
     sessions, rows = record["sessions"], record["rows"]
     apart = sum(sessions["apart"].values())
@@ -94,7 +94,7 @@ def _mean_of(scores: Mapping[str, int]) -> str:
 
 
 def compiled_words(compiled: Json) -> str:
-    """Return what came of a night's compile: what passed, what was refused, or why nothing was tried."""
+    """Return the result of a night's compile: what passed, what was refused, or why nothing was tried."""
     tried, stopped = compiled.get("tried"), compiled["stopped"]
     if compiled["changed"]:
         return "a candidate passed the gates"
@@ -109,7 +109,7 @@ def compiled_words(compiled: Json) -> str:
 
 
 def error_line(error: Json) -> str:
-    """Return how the error budget over all nights stands, in one line."""
+    """Return the state of the error budget over all nights, in one line."""
     line = f"{_share(error['spent'])} of {100 * error['declared']:g}% spent over all nights"
     if "challengers" in error:
         line += f" by {counted(error['challengers'], 'challenger')}; the next one spends {_share(error['next'])}"
@@ -134,7 +134,7 @@ def spent_line(record: Json) -> str:
 
 
 def next_lines(record: Json, where: str = "") -> Iterator[str]:
-    """Yield what a person can do after a night; nothing if the next night needs nobody."""
+    """Yield what a person can do after a night; nothing if the next night needs no person."""
     name, option = record.get("skill", "NAME"), f" {where}" if where else ""
     offered, rolled = record["offered"], record["rolled_back"]
     waiting = record.get("waiting") or (offered["digest"] if offered and offered["word"] == "held" else None)
@@ -153,7 +153,7 @@ def next_lines(record: Json, where: str = "") -> Iterator[str]:
 
 
 def drift_line(drift: Json) -> str:
-    """Return what is known of drift, in one line."""
+    """Return the result of the drift test, in one line."""
     word = drift["word"]
     if word == "no reference":
         return "no reference: the lock has no score"
@@ -172,7 +172,7 @@ def drift_line(drift: Json) -> str:
 
 
 def challenge_line(challenge: Json) -> str:
-    """Return what is known of a challenger, in one line."""
+    """Return the state of a challenger, in one line."""
     head = f"{challenge['number']}, {challenge['word']}"
     if challenge["gain"] is None:
         return f"{head}: no test row that nobody has looked at yet"
@@ -186,7 +186,7 @@ def challenge_line(challenge: Json) -> str:
 
 
 def result_line(record: Json) -> str:
-    """Return what became of the skill in this night."""
+    """Return the result of the night for the skill."""
     rolled = record["rolled_back"]
     if rolled is not None and rolled["to"] is not None:
         return f"rolled back to {rolled['to'][:12]}: {rolled['why']}"

@@ -1,6 +1,6 @@
-"""When nights run: a line for cron, or a service and a timer for systemd, and the block that `--init` adds.
+"""Schedule nights by a cron line or by a systemd service and timer; add the `evolve` block of `--init`.
 
-No file has a key: both read an environment file that only its owner should be able to read.
+No schedule contains a key: each reads an environment file that only its owner should be able to read.
 """
 
 from __future__ import annotations
@@ -151,12 +151,12 @@ def write_units(found: Schedule, folder: Path) -> list[Path]:
 
 
 def _specifiers(text: str) -> str:
-    """A path in a unit: a percent sign would begin a specifier."""
+    """Escape a path for a unit, where a percent sign begins a specifier."""
     return text.replace("%", "%%")
 
 
 def _quoted(word: str) -> str:
-    """A word of `ExecStart`."""
+    """Quote a word of `ExecStart`."""
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return escaped if re.fullmatch(r"[\w@+=:,./-]+", escaped) else f'"{escaped}"'
 

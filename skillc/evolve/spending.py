@@ -1,10 +1,10 @@
-"""The error budget over the nights: how much evidence a challenger needs.
+"""Error budget over the nights: how much evidence a challenger needs.
 
 A challenger is a skill that passed the gates of one night. It is compared with the current skill on test rows that no
-earlier look has seen, and its evidence is an e-process that goes on over the nights until it is accepted or dropped.
+earlier look has used. Its evidence is an e-process that continues over the nights until it is accepted or dropped.
 A false challenger j is accepted at any time with a probability of at most `share(j)`. The shares of all challengers
-add up to the declared error, so this bounds the probability of a single false accept over all nights, however many
-challengers there are and however the next one depends on what was seen before.
+add up to the declared error. This bounds the probability of a single false accept over all nights, for any number of
+challengers, even if a later one depends on earlier results.
 
 `benchmarks/nights.py` compares this rule with equal shares and with tests of one night each.
 """
@@ -37,7 +37,7 @@ def share(number: int, error: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """What is known of a challenger.
+    """State of a challenger.
 
     Attributes:
         number: from 1, over all nights.
@@ -64,11 +64,11 @@ class Challenge:
 def judge_challenger(
     nights: Sequence[Sequence[float]], *, number: int, error: float, width: float, rates: ErrorRates | None = None
 ) -> Challenge:
-    """Return what the differences of all nights say of a challenger.
+    """Return the state of a challenger after all nights.
 
     Args:
         nights: for each night the mean differences by cluster, challenger minus current skill. No cluster is in two
-            nights, and none was looked at before.
+            nights, and none was used before.
         number: of the challenger, from 1.
         error: the declared budget over all nights, such as 0.05.
         width: the range of the goal.
@@ -80,7 +80,7 @@ def judge_challenger(
     found = Challenge(number, spent, 1.0, 1 / spent, "open", None, None, len(values), looked)
     if not values:
         return found
-    # The e-process may be stopped after each night: an accept at an earlier end of a night stays one.
+    # The e-process may be stopped after each night: a challenger accepted after an earlier night stays accepted.
     evidence, until = 1.0, list[float]()
     for night in nights:
         until += night

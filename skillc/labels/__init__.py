@@ -1,1 +1,1 @@
-"""Labels of sessions, from a person in the terminal: `terminal.py` is the view, `session_text.py` what it shows."""
+"""Label sessions: `terminal.py` is the view for a person, `session_text.py` its text, `judging.py` the judge."""

@@ -49,7 +49,7 @@ class SessionJudge:
     """A judge of sessions in a program.
 
     Attributes:
-        identity: digest of the rubric, the models with their settings, and the prompts: of what decides a verdict.
+        identity: digest of all that decides a verdict: the rubric, the models with their settings, and the prompts.
     """
 
     planned: Planned
@@ -64,15 +64,15 @@ class SessionJudge:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRecord:
-    """How a judge agreed with the persons' labels.
+    """Result of checking a judge against persons' labels.
 
     Attributes:
         sessions: with a person's outcome and two verdicts.
-        right, said: by outcome: verdicts that are the person's, and all.
+        right, said: verdicts by outcome: those equal to the person's, and all.
         flips: sessions whose second verdict differs.
-        injected: by outcome: sessions with the other one that were judged again with a text at their end that asks for
-            this one, but those that the judge gave it without the text.
-        moved: by outcome: those of them that it then gave this one.
+        injected: by outcome: sessions with the other outcome that were judged again with a text appended that asks for
+            this one, except those that got this verdict without it.
+        moved: by outcome: those of them that then got this verdict.
         kappa, low: agreement with the person beyond chance, and the lower end of its 95 % interval; None if undefined.
         problems: why it did not pass; empty if it passed.
     """
@@ -96,7 +96,7 @@ class JudgeRecord:
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """What a run of a judge came to.
+    """Result of labelling by a judge.
 
     Attributes:
         labels: by outcome.
@@ -142,7 +142,7 @@ def load_judge(
 
 
 def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> JudgeRecord:
-    """Judge every session that a person labelled three times, and keep the record beside the store.
+    """Judge every session with a person's label three times, and keep the record beside the store.
 
     The third time it has an injection at its end that asks for the other outcome, each kind in turn.
 
@@ -347,7 +347,7 @@ def _judged(
 ) -> tuple[dict[str, Outcome | None], str | None]:
     """Return the verdict on each session, None where it failed, and the cap that kept the others from being asked.
 
-    `injections` has the question with the text at the end of a session.
+    `injections` has the question with the text appended to a session.
     """
     limit = judge.planned.plan.optimize.trajectory_limit
     cases = {

@@ -1,4 +1,4 @@
-"""Show what signals found, and how far the sources of labels agree."""
+"""Format the labels of signals and judges, and the agreement of their sources."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OUTCOMES = ("worked", "failed", "unclear")
 def _table(*columns: str, left: int = 1) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for i, name in enumerate(columns):
-        # Names are broken where the terminal is narrow, figures never.
+        # A narrow terminal breaks names, but never figures.
         named = i < left
         table.add_column(name, justify="left" if named else "right", no_wrap=not named, overflow="fold")
     return table
@@ -76,7 +76,7 @@ def signals_json(found: Labelled) -> dict[str, Any]:
 
 
 def agreement_table(found: Agreements) -> RenderableType:
-    """Return the pairs of sources, the measured rates, and what there is too little of."""
+    """Return the pairs of sources and the measured rates, with the number of those that have too few sessions."""
     person = f"{counted(found.sessions, 'labelled session')}, {found.by_person:,} by a person"
     parts: list[RenderableType] = [Text(person)]
     enough = [pair for pair in found.pairs if pair.equal is not None]
@@ -116,7 +116,7 @@ def agreement_table(found: Agreements) -> RenderableType:
 
 
 def _number(value: float | None) -> str:
-    # A value just below 0 is no minus 0.
+    # Print a value just below 0 as 0.00, not -0.00.
     return "–" if value is None else f"{round(value, 2) + 0.0:.2f}"
 
 
@@ -175,7 +175,7 @@ def _rate_json(rate: Rate) -> dict[str, Any]:
 
 
 def record_text(record: JudgeRecord) -> RenderableType:
-    """Return what a check of a judge measured, and whether it passed."""
+    """Return the result of a judge's check, and whether it passed."""
     lines = [f"judged {counted(record.sessions, 'session')} with a person's label twice"]
     for outcome in ("worked", "failed"):
         lines.append(f"{outcome}: {record.right[outcome]:,} of {record.said[outcome]:,} verdicts are the person's")
@@ -199,7 +199,7 @@ def record_json(record: JudgeRecord) -> dict[str, Any]:
 
 
 def judging_text(found: Judging) -> RenderableType:
-    """Return what a judge's labels came to."""
+    """Return the counts of a judge's labels."""
     said = ", ".join(f"{number:,} {outcome}" for outcome, number in found.labels.items())
     lines = [f"judged {counted(found.sessions, 'session')}: {said}; {found.unmeasured:,} unmeasured"]
     if found.stopped is not None:

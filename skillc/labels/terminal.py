@@ -1,4 +1,4 @@
-"""The view for labelling: the queue, the session, what other sources say, and a key for each decision."""
+"""Terminal view for labelling: the queue, the session, the labels of other sources, and a key for each decision."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ _EXCERPT, _TEMPLATE = 400, 16
 
 
 class Queue(Widget):
-    """The sessions, of which only the visible lines are drawn."""
+    """The list of sessions; only visible lines are drawn."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         super().__init__(id="queue")
@@ -90,7 +90,7 @@ class Queue(Widget):
         return self.entries[self.first : self.first + max(1, self.size.height)]
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line: the cursor, what is known, and the beginning of the request."""
+        """Draw one line: the cursor, the state, and the beginning of the request."""
         number, width = self.first + y, self.size.width
         background = Style.from_color(bgcolor=self.rich_style.bgcolor, color=self.rich_style.color)
         if number >= len(self.entries):
@@ -233,7 +233,7 @@ class LabelApp(App[None]):
         self._done: list[tuple[str, Label | None, Label | None]] = []
         self._sought = ""
         self._search: Callable[[], None] | None = None
-        # A terminal that says its background is light gets dark letters.
+        # A terminal that reports a light background gets dark letters.
         light = os.environ.get("COLORFGBG", "").rpartition(";")[2] in ("7", "15")
         self.theme = "textual-light" if light else "textual-dark"
 
@@ -293,7 +293,7 @@ class LabelApp(App[None]):
         self._show_labels()
 
     def _show_labels(self) -> None:
-        """Draw what is known of the session at the cursor."""
+        """Draw the header and the labels of the session at the cursor."""
         entry, queue = self.entry, self.queue
         facts = [entry.key, entry.project, (entry.began or "")[:16].replace("T", " ")]
         head = Text(f"{self._labelled:,} of {len(queue.entries):,} labelled by {printable(self.person)}   ", "bold")
@@ -330,7 +330,7 @@ class LabelApp(App[None]):
     # ---- decisions ---------------------------------------------------------------------------------
 
     def _saved(self, write: Callable[[], None]) -> bool:
-        """Store something now, and say so if it fails."""
+        """Store something now, and report a failure."""
         try:
             write()
         except SkillcError as problem:
@@ -426,7 +426,7 @@ class LabelApp(App[None]):
             self._placed(number, before)
 
     def action_reveal(self) -> None:
-        """Show what other sources say before the decision."""
+        """Show the labels of other sources before the decision."""
         self._revealed.add(self.entry.key)
         self._show_labels()
 
@@ -481,7 +481,7 @@ class LabelApp(App[None]):
         self.push_screen(Ask(f"search{f' (Enter: {printable(self._sought)})' if self._sought else ''}"), sought)
 
     def _searching(self, text: str) -> Callable[[], None]:
-        """Return what looks at sessions for a moment, so that keys are answered in between."""
+        """Return a function that searches for a moment, so that keys are handled in between."""
         entries, start = self.queue.entries, self.queue.cursor
         ahead = iter([*range(start + 1, len(entries)), *range(start + 1)])
 

@@ -1,4 +1,4 @@
-"""The difference between two versions of a skill in meaning: rules, frontmatter and files."""
+"""Compare two versions of a skill by meaning: rules, frontmatter and files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Changes:
     """What an update changes.
 
     Attributes:
-        about: the description before and after, None if it is the same. Agents decide by it when to open the skill.
+        about: the description before and after, None if unchanged. Agents decide by it when to open the skill.
         frontmatter: lines of other keys that are gone (`-`) or new (`+`).
         share: tokens deleted and inserted in all markdown, in % of the present ones; None without a present version.
         tokens: of the markdown before and after.

@@ -1,4 +1,4 @@
-"""Take edits by hand at a destination into the program, which the next compile starts from."""
+"""Take edits by hand at a destination into the program; the next compile starts from them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from skillc.versions.taking import TakenEdits, take_edits
 def take(project: Path, name: str, *, by: str, environment: Mapping[str, str] = os.environ) -> TakenEdits:
     """Write the edits at the destinations of a skill into its program.
 
-    The destinations keep them. The next compiled version that is adopted may replace them, because its program has
-    them; a copy is kept then all the same.
+    The destinations keep their edits. The next adopted version may replace them, because its program contains them; a
+    copy is kept in any case.
 
     Raises:
         SkillcError: there are no edits, destinations were edited differently, the skill has no program, or the program

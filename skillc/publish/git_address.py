@@ -1,7 +1,7 @@
-"""How a manifest names a skill in a git repository: address, revision, commit and folder; git can misread none of them.
+"""Validate how a manifest names a skill in a git repository: address, revision, commit and folder.
 
-Whoever wrote them may mean harm, as in the manifest of a cloned project: nothing that git would take for an option, for
-another transport that runs a command, or for a path outside the repository gets to git.
+These values are untrusted, as in the manifest of a cloned project. Reject whatever git would read as an option, as a
+transport that runs a command, or as a path outside the repository.
 """
 
 from __future__ import annotations

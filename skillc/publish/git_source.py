@@ -1,8 +1,8 @@
-"""A compiled skill in a git repository: one commit of it is fetched, and its files are read from git's objects.
+"""Fetch one commit of a git repository, and read a compiled skill from git's objects.
 
-Nothing of the repository is run: there is no checkout, so no filter and no hook, and links and submodules are refused.
-`.skillc/publish/git` has the fetched commits and, in `skills`, the last copy of each skill with its lock and its list
-of withdrawn sessions. All else treats that copy as the folder of a compiled skill.
+Nothing from the repository is run: without a checkout no filter or hook runs, and links and submodules are rejected.
+`.skillc/publish/git` contains the fetched commits and, in `skills`, the last copy of each skill with its lock and its
+list of withdrawn sessions. All other code treats that copy as the folder of a compiled skill.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def fetch(root: Path, origin: GitOrigin, folder: str | None, *, commit: str | No
         root: the folder of the manifest.
         origin: the repository, and the branch or tag to follow.
         folder: of the skill there; None if there is one only.
-        commit: this one instead of the present one of the branch.
+        commit: fetch this one instead of the head of the branch.
 
     Raises:
         SkillcError: the repository cannot be read, has no such commit or skill, or the skill has a link or a path that
@@ -143,7 +143,7 @@ class _Repository:
             return wanted
         done = self._fetch("--depth=1", f"+{wanted}:{_FETCHED}")
         if done and is_commit(wanted):
-            # Some servers give no single commit by its name.
+            # Some servers do not serve a single commit by its name.
             done = self._fetch("+refs/heads/*:refs/skillc/heads/*", "+refs/tags/*:refs/skillc/tags/*")
             if not done and not self._has(wanted):
                 done = f"it has no commit {wanted[:12]} any more"

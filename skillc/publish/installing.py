@@ -59,7 +59,7 @@ def add(
 ) -> SkillInstalled:
     """Install a compiled skill for agents, and add it to the manifest of a project with its version.
 
-    A skill that the manifest has already is installed in the adopted version; a newer one is staged.
+    A skill that is already in the manifest is installed in the adopted version; a newer version is staged.
 
     Args:
         root: the folder of the manifest, and the project of scope `project`.
@@ -107,7 +107,7 @@ def add_from_git(
 
     Args:
         root: the folder of the manifest, and the project of scope `project`.
-        url: the address of the repository; a path of this machine is kept as it is seen from `root`.
+        url: the address of the repository; a path on this machine is stored relative to `root`.
         folder: of the skill in the repository; None if it has one skill only.
         ref: a branch, a tag or a commit; None for the default branch.
         agents: keys of `AGENTS`.

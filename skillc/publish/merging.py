@@ -35,7 +35,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Merged files of a skill. With conflicts, `files` has the text of theirs in their places."""
+    """Merged files of a skill. Where there is a conflict, `files` contains the text of `theirs`."""
 
     files: Mapping[str, bytes]
     conflicts: tuple[Conflict, ...]
@@ -63,7 +63,7 @@ def merge(base: Mapping[str, bytes], ours: Mapping[str, bytes], theirs: Mapping[
 
 
 def merge_texts(name: str, base: str, ours: str, theirs: str) -> tuple[str, list[Conflict]]:
-    """Merge two versions of a markdown text; return it with the conflicts, in whose places the text of theirs is."""
+    """Merge two versions of a markdown text; return it with the conflicts, where it contains the text of `theirs`."""
     if base in (ours, theirs) or ours == theirs:
         return (theirs if base == ours else ours), []
     old = units(base)
@@ -95,7 +95,7 @@ def merge_texts(name: str, base: str, ours: str, theirs: str) -> tuple[str, list
 
 
 def units(text: str) -> list[str]:
-    """Split a markdown text into units, which joined are the text; blank lines belong to the unit after them."""
+    """Split a markdown text into units that join to the text; blank lines belong to the unit after them."""
     lines = text.splitlines(keepends=True)
     end = _end_of_frontmatter(lines)
     found, blank = list[str](), list[str]()
@@ -129,7 +129,7 @@ def _end_of_frontmatter(lines: Sequence[str]) -> int:
 
 
 class _Side:
-    """What one side made of each unit of the base.
+    """Changes of one side to each unit of the base.
 
     Attributes:
         kept: the text of each unit, None if it is removed.

@@ -1,4 +1,4 @@
-"""What a declared policy adopts without a person, and why it holds the rest."""
+"""Decide what a declared policy adopts without a person, and why it holds the rest."""
 
 from __future__ import annotations
 

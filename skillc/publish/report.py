@@ -1,4 +1,4 @@
-"""What the verbs of publishing print: the skills of a manifest, and what an update changes."""
+"""Format the output of the publishing verbs: the skills of a manifest, and the changes of an update."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _quarantine(root: Path, entry: Entry) -> str:
 
 
 def list_text(root: Path, skills: Sequence[Listed], *, versions: bool = False) -> str:
-    """Return the skills for people: a line for each, and one for each destination."""
+    """Return the skills as text: a line for each, and one for each destination."""
     lines = list[str]()
     for each in skills:
         version = each.entry.version[:SHOWN] if each.entry.version else "no version"
@@ -191,7 +191,7 @@ def update_of(root: Path, entry: Entry, found: Staged | None, done: Adoption | H
 
 
 def update_text(root: Path, update: Update, *, diff: bool = True) -> str:
-    """Return one skill's update for people."""
+    """Return one skill's update as text."""
     found = update.found
     if found is None:
         return f"{update.skill}   nothing new"

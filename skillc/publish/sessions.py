@@ -1,4 +1,4 @@
-"""The sessions that the data of a compiled skill is from, and whether all of them are still usable."""
+"""Find the sessions behind the data of a compiled skill, and check whether all are still usable."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from skillc.sessions.store import SessionStore
 _STORE = ".skillc/sessions.db"
 _FIELD = "session"
 NIGHTS_SUFFIX = ".nights.jsonl"
-"""What `skillc evolve` adds to a program's name for the rows that it has from new sessions."""
+"""Suffix of the file with the rows that `skillc evolve` adds from new sessions."""
 UNKNOWN = "unknown"
-"""In the place of a key: the program names sessions, and its data cannot be read here."""
+"""Replaces the keys if the program names sessions and its data cannot be read here."""
 
 
 def sessions_behind(paths: ArtifactPaths) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Stage a compiled version, adopt it at all destinations of a skill, reject it, or roll back.
 
-The manifest's `version` is the adopted one; what waits for adoption is on this machine only.
+The manifest's `version` is the adopted one; a staged version is on this machine only.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Held:
 
 
 class EditedThereError(SkillcError):
-    """Destinations were changed by hand, and an adoption would overwrite it.
+    """Destinations were changed by hand, and an adoption would overwrite the edits.
 
     Attributes:
         difference: the edits, from the adopted version, as unified diffs.
@@ -346,7 +346,7 @@ def rollback(
     edits: Edits = "refuse",
     environment: Mapping[str, str] = os.environ,
 ) -> Adoption:
-    """Go back to an earlier version at all destinations; the version left is not staged again.
+    """Roll back to an earlier version at all destinations; the version left is not staged again.
 
     Args:
         project: the folder of the manifest.

@@ -20,7 +20,7 @@ from skillc.text import listed
 
 
 class ChangedSinceError(SkillcError):
-    """Destinations were changed by hand, and removing them would lose it.
+    """Destinations were changed by hand, and removing them would lose the edits.
 
     Attributes:
         difference: the edits, from the adopted version, as unified diffs.
@@ -38,7 +38,7 @@ class Uninstalled:
     Attributes:
         places: the destinations that were removed, with the state before.
         left: destinations that the manifest still has.
-        copies: where edits by hand are that were removed.
+        copies: of the edits by hand that were removed.
     """
 
     skill: str

@@ -1,4 +1,4 @@
-"""The staged version of a skill: a note on this machine, and the digests that were refused for ever."""
+"""Staged version of a skill: read and write its note on this machine, and list the rejected digests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Staged:
 
     Attributes:
         version: what an adoption installs.
-        upstream: the compiled version, if `version` has edits by hand besides that every update keeps.
+        upstream: the compiled version, if `version` also contains edits by hand that every update keeps.
         conflicts: rules that these edits and the update both changed; no adoption before they are resolved.
         by: who staged it.
         sessions: keys of the sessions that its data is from.

@@ -1,6 +1,6 @@
-"""How far the sources of labels agree, and how often each is right where a person has labelled.
+"""Measure how far the sources of labels agree, and how often each is right where a person has labelled too.
 
-Agreement is over the outcomes `worked` and `failed`: a label `unclear` says neither and is counted apart. Kappa is
+Agreement is over the outcomes `worked` and `failed`: a label `unclear` is neither and is counted separately. Kappa is
 Cohen's (J. Cohen, "A coefficient of agreement for nominal scales", Educational and Psychological Measurement 20, 1960)
 with the jackknife's interval over sessions; for two outcomes it equals the weighted one of `skillc.stats.agreement`.
 Intervals of shares are Wilson's, all at 95 %.
@@ -78,7 +78,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Agreements:
-    """All that labels say of their sources.
+    """Agreement and accuracy of the sources of labels.
 
     Attributes:
         sessions: labelled sessions; one with two skills counts twice.
@@ -141,7 +141,7 @@ def _pair(one: str, other: str, cases: Sequence[Mapping[str, Label]]) -> PairAgr
     found = PairAgreement(one, other, len(clear), len(both) - len(clear))
     if len(clear) < LEAST_OVERLAP:
         return found
-    # Each session is a group of its own, so that the jackknife leaves out one at a time.
+    # Each session is its own group, so that the jackknife leaves out one at a time.
     rated = [Rated(str(i), Fraction(a == "worked"), Fraction(b == "worked")) for i, (a, b) in enumerate(clear)]
     same = agreement(rated)
     equal = sum(a == b for a, b in clear)
@@ -164,9 +164,9 @@ def _rate(source: str, outcome: Outcome, counts: Mapping[tuple[Outcome, Outcome]
 
 
 def error_rates(counts: Mapping[tuple[Outcome, Outcome], int]) -> ErrorRates | None:
-    """Return how often a source says `worked` and `failed` where the person does; None below ten sessions of either.
+    """Return how often a source gives `worked` and `failed` where the person does; None below ten sessions of either.
 
-    `unclear` is no answer: such sessions count on neither side.
+    Sessions labelled `unclear` are not counted.
     """
     hits, misses = counts.get(("worked", "worked"), 0), counts.get(("failed", "worked"), 0)
     passes, alarms = counts.get(("failed", "failed"), 0), counts.get(("worked", "failed"), 0)
@@ -184,8 +184,8 @@ def _wilson(right: int, n: int) -> Interval:
 def calibrated(labels: Iterable[Label], found: Agreements) -> list[Label]:
     """Return labels with the measured certainty where there is one; those of persons and `unclear` ones as they are.
 
-    A source that is wrong more often than right says nothing: its certainty becomes a half. It is not turned around,
-    since a rate that a small sample puts below a half is more often chance than a source that knows and lies.
+    A source that is wrong more often than right counts as a guess: its certainty becomes a half. Its labels are not
+    inverted: in a small sample a rate below a half is more often chance than a source that is reliably wrong.
     """
     measured = {(rate.source, rate.outcome): rate.measured for rate in found.rates if rate.measured is not None}
     return [

@@ -1,9 +1,9 @@
-"""What a rule asks for, by classes of meaning instead of by phrases.
+"""Find what a rule asks for by classes of words instead of phrases.
 
-A rule in other words than the text that it is from passes a search for phrases and for copies. Here a sentence is read
-as sets of words: which act on which kind of thing. Two or three classes that meet in a sentence are something that no
-rule from a session may ask for. What is forbidden (`never share a password`) is not asked for. It is a list of words
-all the same: of other words for the same it finds few (docs/guides/poison.md has the counts).
+A paraphrase passes a search for phrases and for copies. Here each sentence is read as sets of words: which act on which
+kind of thing. Some combinations of two or three classes in a sentence are something that no rule from a session may ask
+for. A prohibition such as `never share a password` does not ask for what it forbids. The classes are still lists of
+words: they find few synonyms that they do not contain (docs/guides/poison.md has the counts).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 _REACH = 45
-"""Characters from the beginning of an act to its thing."""
+"""Most characters from the beginning of an act to its thing."""
 _SENTENCE = re.compile(r"(?<=[\w)\"'])[.!?;]+\s+|\n+")
 
 
@@ -337,7 +337,7 @@ def _kept(sentence: str) -> bool:
 
 
 def _acts_on(sentence: str, act: re.Pattern[str], thing: re.Pattern[str]) -> bool:
-    """Return whether an act is right before its thing: in a list of key words they only meet by chance."""
+    """Return whether an act is directly before its thing: in a list of key words they only meet by chance."""
     parts = (sentence[found.start() : found.start() + _REACH] for found in act.finditer(sentence))
     return any(thing.search(re.split(r"[,;:]", part)[0]) for part in parts)
 

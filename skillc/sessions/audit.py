@@ -1,4 +1,4 @@
-"""Set apart the sessions that are no whole example of a person at work with an agent, and say why.
+"""Set apart the sessions that are not a complete example of a person working with an agent, with the reason.
 
 A team that trained on 77,000 raw sessions kept 6,300: the rest were title requests, resumed copies, sub-agents and
 sessions that broke off. Each reason is counted, and nothing is deleted: a session that is set apart stays in the store.

@@ -1,8 +1,8 @@
-"""What the code of a script does that no skill may learn from a session.
+"""Find what a script's code does that no skill may learn from a session.
 
-A script is run, so that it needs no words to do what a rule may not ask for. Its lines are searched for calls that
-send data, read secrets, run code from elsewhere, remove files or stay beyond the run. It is a list of known calls: code
-that hides what it calls is found only where it decodes and runs text. A sandbox is what holds a script back.
+A script acts by itself, so it can do in code what a rule may not ask for in words. Its lines are searched for calls
+that send data, read secrets, run code from elsewhere, remove files or outlive the run. This is a list of known calls:
+code that hides its calls is found only if it decodes and runs text. Only a sandbox contains such a script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Examples from labelled sessions: what was asked, what was answered, and whether it worked."""
+"""Make examples from labelled sessions: the request, the answer, and whether it worked."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ class SessionExample:
     Attributes:
         session: its key.
         cluster: the key of the first session with nearly the same request.
-        request: what the user asked up to where the agent acted, at most `REQUEST_CHARACTERS`.
+        request: what the user asked until the agent acted, at most `REQUEST_CHARACTERS`.
         answer: the agent's last message about that request, at most `ANSWER_CHARACTERS`; empty if it wrote none.
         outcome: by the consensus of its labels.
         certainty: of the outcome.
-        note: why the outcome is so, of the most trusted label that says it.
+        note: the reason of the outcome, from the most trusted label with it.
         cut: which of `request` and `answer` were shortened.
     """
 
@@ -191,7 +191,7 @@ def cluster_store(store: SessionStore, report: Callable[[int], None] = lambda do
 
 
 def request_of(session: Session) -> str:
-    """Return what the user asked up to where the agent acted.
+    """Return what the user asked until the agent acted.
 
     The agent acts with its first call, changed file, or message that is not a question to the user. A question and what
     the user replied to it belong to the request; an offer such as `anything else?` does not ask for anything.
@@ -214,8 +214,8 @@ def request_of(session: Session) -> str:
 def answer_of(session: Session) -> str:
     """Return the agent's last message about the request.
 
-    What the user says next either objects, and then the answer that follows counts, or begins something else, and then
-    what follows does not belong to the request.
+    If the user's next message objects, the answer after it counts. If it begins something else, nothing after it
+    belongs to the request.
     """
     answer, acted = "", False
     for event in session.events:

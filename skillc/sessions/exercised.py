@@ -1,4 +1,4 @@
-"""Which skill a session exercised: one that it loads, else the one whose `about` its first request is like."""
+"""Find the skill that a session exercised: one that it loads, else the one whose `about` resembles its request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From files to the store: read, audit, redact and store, a file at a time, on all cores."""
+"""Import files into the store: read, audit, redact and store, a file at a time, on all cores."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from skillc.sessions.store import Packed, SessionStore, pack
 from skillc.sessions.verdicts import apply_verdicts
 
 LARGE = 16 * 2**20
-"""Bytes from which a file is read session by session, as all of its sessions may not fit into the memory."""
+"""Bytes from which a file is read session by session, since its sessions may not fit into memory together."""
 
 _AHEAD = 4
-"""Files for each process that are read before their turn."""
+"""Files that each process prefetches."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """What an import did.
+    """Result of an import.
 
     Attributes:
         files: that were read.
@@ -169,7 +169,7 @@ def _is_large(source: Source) -> bool:
 
 
 def _read(source: Source) -> _Read:
-    """Read one file; runs in a process of its own."""
+    """Read one file, in a worker process."""
     found = _Read(source, *_state(source))
     found.sessions = [prepare(session, _cleaner()) for session in found.of(_records(source))]
     return found
@@ -192,7 +192,7 @@ def _streamed(source: Source, pool: ProcessPoolExecutor, workers: int) -> _Read:
 
 
 def _state(source: Source) -> tuple[int, int]:
-    # Before it is read, so that what is added meanwhile is read the next time.
+    # Taken before reading, so that additions made meanwhile are read the next time.
     stat = source.path.stat()
     return stat.st_size, stat.st_mtime_ns
 

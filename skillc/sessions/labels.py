@@ -1,4 +1,4 @@
-"""What a session was about and whether it worked: labels, each with its source and certainty."""
+"""Labels of sessions: which skill each exercised and whether it worked, with source and certainty."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Outcome = Literal["worked", "failed", "unclear"]
 PERSON, JUDGE, SIGNAL = "person", "judge", "signal"
 """The kinds of sources, the most trusted first; a source is `KIND:NAME`, such as `signal:tests`."""
 CONSENSUS = "consensus"
-"""The source of what the labels of a session and a skill say together."""
+"""The source of the combined label of a session and a skill."""
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What one source says of a session.
+    """One source's label of a session.
 
     Attributes:
         session: its key.
         skill: the skill that it exercised, by the name of its program; empty if it exercised none that is known.
-        source: who says so: `person:NAME`, `judge:NAME`, `signal:NAME` or `consensus`.
+        source: who gave it: `person:NAME`, `judge:NAME`, `signal:NAME` or `consensus`.
         certainty: the probability that the outcome is right, from 0.5 for a guess to 1.
         note: why, in a few words.
         at: when, as ISO 8601 in UTC.

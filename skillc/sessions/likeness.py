@@ -1,4 +1,4 @@
-"""Clusters of sessions whose requests are nearly the same: pasted again, or with another number, path or date.
+"""Cluster sessions whose requests are nearly the same: pasted again, or with another number, path or date.
 
 MinHash over word shingles, those of a template left out, with locality-sensitive hashing for the
 candidates and union-find for the clusters: Broder, *On the resemblance and containment of documents* (1997); Leskovec,
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 THRESHOLD = 0.6
-"""The Jaccard similarity of shingles from which two requests are the same."""
+"""The Jaccard similarity of shingles from which two requests count as the same."""
 _HASHES = 128
 _BANDS, _ROWS = 32, 4
 _SHINGLE = 3
 _MOST_WORDS, _MOST_CHARACTERS = 500, 5_000
-# Shingles that more than this share of the requests have are a template's.
+# Shingles in more than this share of the requests belong to a template.
 _TEMPLATE, _MANY = 0.2, 16
-# A session this like one that is compared already finds no others, and a cluster needs no more members to be found.
+# Compare no later sessions with one that nearly equals an earlier one, nor with more than so many of a cluster.
 _SAME, _MEMBERS = 0.95, 32
 # The most requests of a bucket that others are compared with, counters of shingles, and rows of bands read at once.
 _COMPARED, _COUNTERS, _ROWS_READ = 1_000, 2**20, 4_096
@@ -44,7 +44,7 @@ _MONTHS = (
     r"nov(?:ember)?|dec(?:ember)?)"
 )
 _ENDINGS = "py|ts|js|tsx|jsx|rs|go|java|c|h|cpp|md|txt|json|jsonl|yaml|yml|toml|csv|sql|sh|html|css|log|pdf|png"
-# What changes when a request is pasted again, the longest form first, each with a character that it cannot be without.
+# Parts that change when a request is pasted again, the longest form first, each with a character that it must contain.
 _VARIABLE: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("[", re.compile(r"\[[a-z ]+ \d+\]"), "xremovedx"),
     (":", re.compile(r"\bhttps?://\S+"), " xaddressx "),
@@ -251,7 +251,7 @@ def _empty_signature() -> MinHash:
         raise SkillcError(
             "comparing requests of sessions needs datasketch", hint='pip install "skillc[sessions]"'
         ) from problem
-    # What it is given are digests already.
+    # The input is digests already.
     return MinHash(num_perm=_HASHES, seed=1, hashfunc=int)
 
 

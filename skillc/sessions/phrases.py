@@ -1,7 +1,7 @@
-"""Words by which an instruction to an agent is recognised, in several languages, each with a weight.
+"""Phrases that signal an instruction to an agent, in several languages, each with a weight.
 
-One word proves nothing: manuals say `must`, and news say `AI assistants`. What counts is that several meet in a few
-lines, at least one of them a sign that an agent is addressed (`Sign.agent`). The weights were set with the planted
+One phrase proves nothing: manuals contain `must`, and news contain `AI assistants`. A finding takes several within a
+few lines, at least one of them a sign that an agent is addressed (`Sign.agent`). The weights were set with the planted
 instructions of `benchmarks/poison/development.py` and the ordinary sessions beside them.
 """
 

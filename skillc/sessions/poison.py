@@ -1,11 +1,11 @@
-"""Find instructions to agents in the places of a session where data stands, before anything is learned from it.
+"""Find instructions to agents in the data of a session, before anything is learned from it.
 
-What a tool returned, a page, a file or a mail says is data, and so is what a user pastes: none of it may become a rule.
-The scan is pure and needs no model. It looks for combinations of signs (`phrases.py`), for text that is hidden from
-people, and for encoded text, which it decodes and scans again. A user's own words may ask for anything; in them only
-hidden characters and control tokens are found. A person decides on what is found: `verdicts.py`.
+Tool results, pages, files, mails and text that a user pastes are data: none of it may become a rule. The scan is pure
+and needs no model. It looks for combinations of signs (`phrases.py`), for text that is hidden from people, and for
+encoded text, which it decodes and scans again. A user's own words may ask for anything; there it looks only for hidden
+characters and control tokens. A person decides on each finding: `verdicts.py`.
 
-What it cannot find is a false statement without any instruction, and an instruction in words that it does not know.
+It cannot find a false statement without an instruction, or an instruction in words that it does not know.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ _ACTS = ("send data", "disable checks", "run code", "conceal", "memory", "overri
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A part of a session that may be an instruction of somebody else.
+    """A part of a session that may be somebody else's instruction.
 
     Attributes:
         step: the number of the event, from 0.
@@ -161,7 +161,7 @@ def scan_text(text: str) -> tuple[tuple[str, str], ...]:
 def scan_rule(text: str) -> tuple[tuple[str, str], ...]:
     """Return kind and excerpt of what a rule of a skill must not ask for.
 
-    A rule tells an agent what to do and may say so to it. It may not be hidden, imitate a speaker, override or hide
+    A rule may address an agent and instruct it. It may not be hidden, imitate a speaker, override or hide
     anything, change what an agent remembers, send data away, switch off checks or run code from elsewhere.
     """
     plain, findings = _revealed(text)
@@ -249,7 +249,7 @@ def _in_data(text: str, *, addressed: bool = True) -> Iterator[tuple[str, str]]:
 
 
 def _orders(text: str) -> bool:
-    """Return whether a text demands an act, in a place where nobody has to demand anything."""
+    """Return whether a text demands an act; for places where any demand is suspicious."""
     names = {sign.name for sign in SIGNS if sign.pattern.search(text)}
     return "demand" in names and bool(names & {"person", "addressed", "for later", *_ACTS})
 
@@ -308,7 +308,7 @@ def _around(starts: list[int], length: int) -> list[tuple[int, int]]:
 
 
 def _is_instruction(names: set[str], bonus: float) -> bool:
-    """Return whether some signs together ask an agent for something, and do not only speak of agents."""
+    """Return whether some signs together ask an agent for something, and do not only mention agents."""
     acts = names & set(_ACTS)
     if "override" in names:
         return True

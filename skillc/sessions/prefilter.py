@@ -1,8 +1,8 @@
-"""Texts of which every match of a regular expression has one, so that most searches can be left out.
+"""Prefilter regular expressions: search only texts that contain one of the plain texts that every match needs.
 
-Looking for plain texts takes a small part of the time of an expression with many alternatives. The texts are derived
-from the expression by Python's own parser, as search engines for code do: Cox, *Regular Expression Matching with a
-Trigram Index* (2012).
+A search for plain texts takes a fraction of the time of an expression with many alternatives. The plain texts are
+derived from the expression by Python's own parser, as in search engines for code: Cox, *Regular Expression Matching
+with a Trigram Index* (2012).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SHORTEST = 2
 
 
 class Alternatives:
-    """An expression in parts, of which only those are searched that may match.
+    """An expression in parts; only the parts that may match are searched.
 
     Args:
         parts: expressions; a text is matched by the first of them that matches.
@@ -48,7 +48,7 @@ class Alternatives:
 
 
 class Prefilter:
-    """Tells quickly that an expression matches nowhere in a text.
+    """Fast check that an expression matches nowhere in a text.
 
     Args:
         pattern: an expression; with `re.IGNORECASE`, its letters have to be of ASCII.
@@ -64,7 +64,7 @@ class Prefilter:
 
 
 def _of_sequence(items: Iterable[tuple[Any, Any]]) -> tuple[str, ...] | None:
-    """Return texts of which each match of a sequence has one; None if there are no such texts."""
+    """Return texts of which each match of a sequence contains one; None if there are none."""
     choices: list[tuple[str, ...]] = []
     run = ""
     for name, value in items:
@@ -101,5 +101,5 @@ def _of_any(branches: Sequence[Iterable[tuple[Any, Any]]]) -> tuple[str, ...] | 
         if of_branch is None:
             return None
         found += of_branch
-    # One that contains another adds nothing.
+    # A text that contains another one adds nothing.
     return tuple(text for text in dict.fromkeys(found) if not any(o != text and o in text for o in found))

@@ -1,9 +1,9 @@
-"""Remove secrets and personal data from sessions before anything of them is stored.
+"""Redact secrets and personal data in sessions before anything is stored.
 
-Secrets are found by detect-secrets, personal data by Presidio's recognizers of patterns. Equal values of a session get
-the same mark, as `[email 2]`, so that what refers to them can still be followed. Names of people are not found: that
-takes a language model, which Presidio can use and does not contain. Passwords are found after a keyword, where they are
-more than a word.
+detect-secrets finds secrets, and Presidio's pattern recognizers find personal data. Equal values of a session get the
+same mark, such as `[email 2]`, so that references to them can still be followed. Names of people are not found: that
+takes a language model, which Presidio can use but does not contain. Passwords are found only after a keyword, and only
+if they are more than a word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MISSING = SkillcError(
 _SURE = 0.4
 """Presidio's score from which a match counts: that of a phone number that is valid in its form."""
 _PREFIXES = re.compile(r"[@:=]|\d[\d .()-]{6,}\d|[A-Za-z0-9+/_-]{20}|/home/|/Users/|\\Users\\|PRIVATE KEY")
-"""What a text contains that has any of it; without it, nothing else is tried."""
+"""A text without a match contains nothing to redact, and is not searched further."""
 _PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _HOME = re.compile(r"(?:/home/|/Users/|\\Users\\)([A-Za-z0-9._-]+)")
 _SHARED_HOMES = frozenset({"shared", "public", "runner", "ubuntu", "root", "node", "user", "vscode", "runneradmin"})
@@ -44,7 +44,7 @@ _PHONE = re.compile(rf"(?<!\w)(?<!\d[-./])(?!{_DATE})[+(]?\d(?:[ .()/-]{{0,4}}\d
 _NUMBER = re.compile(rf"(?<!\d)(?!{_DATE})\d(?:[ .()/-]{{0,4}}\d){{8,}}")
 _ADDRESS = re.compile(r"\d\.\d{1,3}\.\d|::|[0-9A-Fa-f]:(?:[0-9A-Fa-f]{1,4}:){2}")
 _VERSION = re.compile(r"\.\d")
-"""What goes on behind a number with four parts that is no address."""
+"""Follows a number with four parts that is not an address."""
 _API_KEY = re.compile(r"\bsk-[A-Za-z0-9_-]{20,}")
 """Keys of Anthropic, OpenAI and others that use their form, which detect-secrets knows in older forms only."""
 _LONGEST_LINE = 4_000
@@ -153,7 +153,7 @@ class Cleaner:
             raise MISSING from None
         kinds: dict[str, Any] = get_mapping_from_secret_type_to_class()
         detectors = {kind: kinds[kind] for kind in sorted(kinds) if issubclass(kinds[kind], RegexBasedDetector)}
-        # Presidio finds addresses, and private keys are taken whole.
+        # Presidio finds addresses, and private keys are matched as a whole.
         left = {"Public IP (ipv4)", "Private Key"}
         return [
             (_named(kind), pattern, Prefilter(pattern))
@@ -213,7 +213,7 @@ class Cleaner:
 
 
 class _Lines:
-    """The lines of a text that have what a search needs, joined, so that a slow search reads only these."""
+    """The lines of a text that a search needs, joined, so that a slow search reads only these."""
 
     def __init__(self, text: str, hint: re.Pattern[str]) -> None:
         self._places: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""The queue of a person who labels sessions: what to look at first, decisions, drafts and undo."""
+"""Labelling queue of a person: order of the sessions, decisions, drafts and undo."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from skillc.sessions.session import Session
 from skillc.sessions.store import SessionStore
 
 State = Literal["disputed", "unlabelled", "agreed", "decided"]
-"""Sources disagree or are unclear, none says anything, all agree, or the person has decided."""
+"""Sources disagree or are unclear, there are none, all agree, or the person has decided."""
 STATES: tuple[State, ...] = ("disputed", "unlabelled", "agreed", "decided")
 
 SEEN = "after seeing the other sources"
-"""In the note of a label that the person gave after looking at what others say."""
+"""In the note of a label that the person gave after looking at the other labels."""
 
 _DRAFTS = """
 CREATE TABLE IF NOT EXISTS drafts (
@@ -115,7 +115,7 @@ def my_label(store: SessionStore, key: str, person: str) -> Label | None:
 
 
 def other_labels(store: SessionStore, key: str, person: str) -> list[Label]:
-    """Return what all other sources say of a session."""
+    """Return the labels of all other sources for a session."""
     return [each for each in labels_of(store, session=key) if each.source != f"{PERSON}:{person}"]
 
 

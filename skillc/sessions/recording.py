@@ -1,6 +1,6 @@
-"""A proxy on the loopback interface that records what OpenAI and Anthropic clients ask and get.
+"""Recording proxy on the loopback interface for OpenAI and Anthropic clients.
 
-Requests and replies pass unchanged, streams piece by piece. A call is written when its reply is whole, as one line,
+Requests and replies pass unchanged, streams piece by piece. A call is written as one line when its reply is complete,
 without headers, secrets and personal data. A recording that fails, as on a full disk, never fails a call.
 """
 
@@ -113,7 +113,7 @@ async def serve(
     """
     from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 
-    # Redaction takes milliseconds, in which no piece of another reply must wait; one thread keeps the order of calls.
+    # Redaction takes milliseconds, so it must not delay pieces of other replies. One thread keeps the order of calls.
     writer = ThreadPoolExecutor(1, thread_name_prefix="skillc-record")
 
     def record(*call: Any) -> None:
@@ -121,7 +121,7 @@ async def serve(
 
     timeout = ClientTimeout(total=None, sock_connect=30)
     async with ClientSession(timeout=timeout, connector=TCPConnector(limit=0), auto_decompress=True) as session:
-        # Bodies are read as they come, and a large one is not refused here.
+        # Bodies are streamed, and large ones are not rejected here.
         app = web.Application(client_max_size=2**40)
 
         async def handle(request: web.Request) -> web.StreamResponse:
@@ -178,7 +178,7 @@ async def _pass(
         if response is None:
             message = f"skillc sessions record: `{upstream}` cannot be reached: {problem}"
             return web.json_response({"error": {"message": message, "type": "upstream_error"}}, status=502)
-        # The reply has begun, so that its end can only be cut off, as the provider's was.
+        # The reply has begun, so all that is left is to cut it off, as the provider did.
         if request.transport is not None:
             request.transport.close()
         return response

@@ -108,10 +108,10 @@ class Session:
         return tuple(event.step for event in self.events)
 
     def chain(self) -> list[bytes]:
-        """Return a digest of all that was said up to and including each message of the user or the agent.
+        """Return a digest of the conversation up to and including each message of the user or the agent.
 
-        A session whose last digest is in the chain of another one is a beginning of that one, as it is left behind when
-        a session is resumed in a new file.
+        A session whose last digest is in the chain of another one is a beginning of that one: it is left behind when a
+        session is resumed in a new file.
         """
         found: list[bytes] = []
         before = b""

@@ -1,8 +1,8 @@
-"""What production leaves behind of whether a session worked: commands, tests, undone changes, the user's next words.
+"""Signals of whether a session worked: commands, tests, undone changes, the user's next words.
 
-Each signal reads a session without a model and says `worked`, `failed` or, where it contradicts itself, `unclear`; a
-session in which it finds nothing gets no label. Its certainty was measured on made sessions
-(`tests/sessions/signal_cases.py`); `skillc sessions agreement` replaces it by the rate measured against a person.
+Each signal reads a session without a model and returns `worked`, `failed` or, if the evidence is contradictory,
+`unclear`. A session without evidence gets no label. Certainties were measured on made-up sessions
+(`tests/sessions/signal_cases.py`); `skillc sessions agreement` replaces them with rates measured against a person.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ CERTAINTY: Mapping[tuple[str, Outcome], float] = MappingProxyType(
     }
 )
 """The certainty of a signal and an outcome until a person's labels measure it: (right + 1) / (all + 2), Laplace's
-estimate, over the held-out half of 90 made sessions. Few of them have each signal, so the figures are rough."""
+estimate, over the held-out half of 90 made-up sessions. Few of them have each signal, so the figures are rough."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one signal says, and why in a few words."""
+    """Outcome of one signal, with a short reason."""
 
     outcome: Outcome
     note: str
@@ -110,7 +110,7 @@ def _command_text(call: ToolCall) -> str:
     return words[-1] if words[:1] in (["bash"], ["sh"], ["/bin/bash"], ["zsh"]) else " ".join(words)
 
 
-# What only looks at something: its success is no success of the session, and status 1 of some means "nothing found".
+# Commands that only read: their success is no success of the session, and status 1 of some means "nothing found".
 _LOOKS = re.compile(
     r"^\s*(?:\w+=\S+\s+)*(?:sudo\s+)?(?:ls|cat|head|tail|less|grep|egrep|rg|ag|find|fd|pwd|cd|echo|printf|which|type|wc|"
     r"diff|cmp|test|\[|\[\[|tree|file|stat|du|df|ps|pgrep|env|date|sleep|jq|sed -n|awk|sort|uniq|man|whoami|true|false|"
@@ -334,9 +334,9 @@ _SAME_WORDS = 0.8
 
 
 def next_words(session: Session) -> Reading | None:
-    """Read what the user says after the agent's answers: approval, objection, or the same request again.
+    """Read the user's reaction to the agent's answers: approval, objection, or the same request again.
 
-    The last message that says either counts. An objection after which the user goes on with something else is
+    The last message with either counts. An objection after which the user goes on with something else is
     `unclear`, as is approval with a `but`; `no` that answers a question of the agent is not an objection.
     """
     requests: list[set[str]] = []
@@ -369,9 +369,9 @@ def next_words(session: Session) -> Reading | None:
 
 
 def _said(text: str, *, answers: bool) -> tuple[Outcome, str] | None:
-    """Return what one message of the user says of the work before it; `answers` a question of the agent."""
+    """Return the user's verdict on the work before a message; with `answers`, it replies to a question of the agent."""
     shown = f"the user says `{' '.join(text.split())[:80]}`"
-    # What is pasted, such as a log, is not the user's word.
+    # Pasted text, such as a log, is not the user's own words.
     own = re.sub(r"```.*?```|^>.*$", " ", text, flags=re.DOTALL | re.MULTILINE)[:600]
     own = _NOT_BAD.sub(" ", own.replace("’", "'"))
     if answers:

@@ -1,4 +1,4 @@
-"""A first program from labelled sessions: the program, its data and `evals/evals.json`."""
+"""Write a first program from labelled sessions: the program, its data and `evals/evals.json`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class SessionProgram:
-    """What `write_program` wrote.
+    """Files and choices of `write_program`.
 
     Attributes:
         files: the program first.
@@ -211,9 +211,9 @@ def row_of(each: SessionExample, *, exact: bool) -> dict[str, Any]:
 
 
 def statement_of(each: SessionExample) -> str:
-    """Return what has to be true of a reply to a request, in view of what the session's agent answered.
+    """Return what must be true of a reply to a request, given the answer of the session's agent.
 
-    The answer is between marks that occur nowhere in it, as data: what it says is no instruction to the judge.
+    The answer is quoted as data, between marks that occur nowhere in it: it cannot instruct the judge.
     """
     text = " ".join(each.answer.split())
     if each.outcome == "worked":
@@ -319,11 +319,11 @@ def _sides(name: str, used: Sequence[SessionExample], negatives: int, found: Fou
 
 
 def _signal_of(found: Found, used: Sequence[SessionExample]) -> tuple[int, ErrorRates] | None:
-    """Return how many right answers are taken on the word of signals or judges, and the error rates of all of them.
+    """Return how many right answers rest on signals or judges only, and the error rates of all of them.
 
     A right output matches the answer of a session exactly if that session worked, so the share of sessions that did is
     the sensitivity. A wrong output hardly ever equals an answer. None where a person gave every outcome, and where
-    fewer than ten sessions tell how often the others are right.
+    fewer than ten sessions show how often the others are right.
     """
     right, checked = found.checked
     unchecked = sum(each.session not in found.by_person for each in used)

@@ -1,4 +1,4 @@
-"""The store of sessions: one SQLite file with redacted sessions and why each is set apart."""
+"""Session store: one SQLite file with redacted sessions and the reason why each one is set apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CREATE TABLE chains (link BLOB NOT NULL, session INTEGER NOT NULL, is_last INTEG
 CREATE INDEX by_link ON chains (link);
 CREATE INDEX chain_of ON chains (session);
 """
-# What is known of sessions besides themselves: by key, since a session that has grown is stored anew.
+# Facts about sessions, by key, since a session that has grown is stored again.
 _KNOWLEDGE = """
 CREATE TABLE labels (
     session TEXT NOT NULL, skill TEXT NOT NULL, source TEXT NOT NULL, outcome TEXT NOT NULL, certainty REAL NOT NULL,

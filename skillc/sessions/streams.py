@@ -1,4 +1,4 @@
-"""Whole replies from the streams of OpenAI's and Anthropic's protocols, and requests and replies as chat messages."""
+"""Assemble replies from streams of OpenAI's and Anthropic's protocols; convert requests and replies to messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATHS: Mapping[str, Protocol] = {
 
 
 def protocol_of(path: str) -> Protocol | None:
-    """Return the protocol of a request by the end of its path; None for one that asks for no reply of a model."""
+    """Return the protocol of a request by the end of its path; None if it is not a model call."""
     return next((protocol for end, protocol in _PATHS.items() if path.rstrip("/").endswith(end)), None)
 
 
@@ -26,9 +26,9 @@ def protocol_of(path: str) -> Protocol | None:
 
 
 def whole_reply(protocol: Protocol, body: bytes) -> Mapping[str, Any]:
-    """Return the reply of a body: the object that it is, or the one that its server-sent events add up to.
+    """Return the reply in a body: a single object, or the one assembled from its server-sent events.
 
-    A stream that broke off gives what had arrived, without a reason to finish.
+    A stream that broke off gives what had arrived, without a finish reason.
     """
     text = body.decode(errors="replace")
     if not text.lstrip().startswith(("data:", "event:", ":")):

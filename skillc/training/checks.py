@@ -1,4 +1,4 @@
-"""Check files and settings of a training before anything is spent. An error refuses, a warning is printed."""
+"""Check files and settings of a training before anything is spent. Errors stop it, warnings are printed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FACTOR = 10.0
 _SIDES: Mapping[Kind, tuple[str, ...]] = {"sft": ("completion",), "dpo": ("chosen", "rejected")}
 _WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
-# LoRA's gradients, two moments of Adam and checkpoints are small beside the weights; activations come on top.
+# LoRA's gradients, Adam's two moments and checkpoints are small beside the weights; activations are extra.
 _MEMORY_FACTOR = 1.5
 _DISK = 2 * 1024**3
 
@@ -42,7 +42,7 @@ class TrainingFile:
     """A file of rows that was checked.
 
     Attributes:
-        manifest: what its rows are made of; None for a file that skillc did not export.
+        manifest: the sources of its rows; None for a file that skillc did not export.
         sha256: of the file.
         warnings: a sentence each.
     """
@@ -189,7 +189,7 @@ def _refuse_leaks(
 
 
 def check_rate(rate: float, kind: Kind) -> str | None:
-    """Return a warning about a learning rate outside of the usual ones, None for a usual one.
+    """Return a warning about an unusual learning rate, None for a usual one.
 
     Raises:
         SkillcError: it is not a positive number, or far outside.

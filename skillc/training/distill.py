@@ -1,4 +1,4 @@
-"""From training files to an adapter: check, estimate, train, report."""
+"""Train an adapter from training files: check, estimate, train, report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from skillc.training.environment import RUNNER, find_trainer, versions
 
 FORMAT = 1
 """The version of `training.json`."""
-# Loading, saving and slower first steps come on top of what a step takes.
+# Loading, saving and slower first steps add to the time of the steps.
 _OVERHEAD = 1.2
 _DIGITS = 10
 
@@ -38,7 +38,7 @@ class Settings:
 
     Attributes:
         rate, dpo_rate: learning rates at their highest; they fall by a cosine.
-        beta: of DPO: how much the adapter may leave the SFT adapter.
+        beta: of DPO: how closely the adapter is kept to the SFT adapter.
         alpha: LoRA's scale; the update is scaled by alpha / rank.
         modules: those that get LoRA weights; by default all linear layers but the output layer.
         max_length: tokens of a row, prompt and completion together.
@@ -60,7 +60,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a training will take on this machine, by a timed step.
+    """Estimate of a training on this machine, from a timed step.
 
     Attributes:
         hours: of all stages.
@@ -80,7 +80,7 @@ class Estimate:
 
 
 class Distillation:
-    """A training of an adapter, checked when it is made: nothing has been spent then.
+    """A training of an adapter, checked on construction, before anything is spent.
 
     Args:
         program: whose test examples must not be trained on.
@@ -89,7 +89,7 @@ class Distillation:
         out: the adapter's folder.
 
     Raises:
-        SkillcError: as the functions of `checks`; TRL is missing; or `out` has something else.
+        SkillcError: as the functions of `checks`; TRL is missing; or `out` contains something else.
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class Distillation:
             raise SkillcError(f"`{self.out}` is not empty", hint="name a new folder: `--out`")
 
     def estimate(self, price: float | None = None) -> Estimate:
-        """Run a timed step, and return what the training takes.
+        """Run a timed step, and return the estimate.
 
         Args:
             price: dollars an hour.
@@ -182,7 +182,7 @@ class Distillation:
         seconds, tokens = 0.0, 0
         for stage in self.job["stages"]:
             count = lengths[stage["kind"]]["tokens"] * stage["epochs"]
-            # The reference of DPO takes a forward pass on each token.
+            # DPO's reference takes a forward pass on each token.
             extra = model["forward_seconds_a_token"] if stage["kind"] == "dpo" else 0.0
             seconds += count * (model["seconds_a_token"] + extra)
             tokens += count

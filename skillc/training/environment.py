@@ -1,4 +1,4 @@
-"""The Python that has TRL and peft, usually in a virtual environment of its own: skillc never imports torch."""
+"""Find the Python that has TRL and peft, usually in a separate virtual environment: skillc never imports torch."""
 
 from __future__ import annotations
 

@@ -335,7 +335,7 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
     trainer = _resumable(kind)(
         model=model,
         args=settings,
-        # Arguments of calls have other names in each row, which columns of one type would fill up with nulls.
+        # Arguments of calls differ in name from row to row; columns of one type would fill the others with nulls.
         train_dataset=Dataset.from_list(rows, on_mixed_types="use_json"),
         processing_class=tokenizer,
         callbacks=[_progress(stage["kind"], steps)],
@@ -367,8 +367,8 @@ def _stage(job: dict[str, Any], stage: dict[str, Any], model: Any, lora: Any, to
 def _score_labels_only() -> None:
     """Let TRL's loss compute the output layer for the tokens of the completions only, as it does on a GPU.
 
-    Elsewhere it takes every token, since shapes that vary would compile anew on some accelerators. On a CPU that is two
-    thirds of a step of a small model. The losses are the same.
+    On other devices TRL computes it for every token, since varying shapes recompile on some accelerators. On a CPU that
+    takes two thirds of a step of a small model. The losses are the same.
     """
     from trl.trainer import utils
 
@@ -379,7 +379,7 @@ def _score_labels_only() -> None:
 def _resumable(kind: Any) -> Any:
     """Return a trainer that loads the adapter in training from a checkpoint.
 
-    Of a model with a second adapter, DPO's reference, the trainer of transformers would load only that one.
+    If the model has a second adapter, DPO's reference, the trainer of transformers loads only that one.
     """
 
     class Resumable(kind):  # type: ignore[misc]

@@ -2,6 +2,6 @@
 
 A reader is a function from a file to its sessions, in constant memory: it yields a `Session`, or a `Problem` for a
 record that cannot be read, and never stops at one. Readers read and never write; a database is opened read-only.
-`records.py` reads lines, rows and messages, `spill.py` groups records that come in any order, and `calls.py` makes
-sessions of recorded calls of a model.
+`records.py` reads lines, rows and messages, `spill.py` groups unordered records, and `calls.py` joins recorded model
+calls to sessions.
 """

@@ -1,8 +1,8 @@
-"""Sessions from recorded calls of a model, where each request repeats the conversation so far.
+"""Join recorded model calls to sessions: each request repeats the conversation so far.
 
-Tracing tools and proxies record calls, not sessions. A call continues a conversation if its messages begin with what
-was said there; a call that continues none starts one, so that sub-agents and small requests (titles, safety checks) of
-a trace become separate sessions.
+Tracing tools and proxies record calls, not sessions. A call continues a conversation if its messages begin with that
+conversation; any other call starts a new one. So sub-agents and small requests (titles, safety checks) of a trace
+become separate sessions.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def sessions_of_calls(
 
 
 def _continued(threads: Sequence[_Thread], asked: Sequence[str]) -> _Thread | None:
-    """Return the thread with the longest beginning of what was asked."""
+    """Return the thread that is the longest beginning of the asked messages."""
     fitting = [thread for thread in threads if thread.said and asked[: len(thread.said)] == thread.said]
     return max(fitting, key=lambda thread: len(thread.said), default=None)
 

@@ -1,7 +1,7 @@
 """Claude Code: `projects/FOLDER/SESSION.jsonl`, lines that are linked by `parentUuid`.
 
 The form is internal to Claude Code and not documented, so unknown lines are ignored. A session that was rewound keeps
-its abandoned messages in the file; a sub-agent's are marked `isSidechain`, in the file or in one of their own.
+its abandoned messages in the file; a sub-agent's are marked `isSidechain`, in the same file or in a separate one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skillc.sessions.session import End, Event, Session, Tokens
 from skillc.trajectories.trajectory import Message, Observation
 
 _INTERRUPTED = "[Request interrupted by user"
-# What Claude Code writes in the user's place: commands and their output, notices, reminders.
+# Messages that Claude Code writes in the user's place: commands and their output, notices, reminders.
 _AUTOMATIC = re.compile(
     r"\s*(<(command-name|command-message|local-command-stdout|local-command-stderr|bash-stdout|bash-stderr|"
     r"system-reminder|user-prompt-submit-hook|task-notification)>|Caveat: The messages below)"

@@ -24,7 +24,7 @@ from skillc.sessions.readers.records import (
 from skillc.sessions.session import Event, Session, Tokens
 from skillc.trajectories.trajectory import Message, Observation, Step, ToolCall
 
-# What Codex writes in the user's place.
+# Messages that Codex writes in the user's place.
 _AUTOMATIC = re.compile(
     r"\s*(<(environment_context|user_instructions|permissions|turn_aborted|skill|collaboration_mode|subagent_notification)\b"
     r"|# AGENTS\.md instructions)"

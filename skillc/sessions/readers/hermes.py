@@ -22,7 +22,7 @@ from skillc.sessions.readers.records import (
 from skillc.sessions.session import End, Event, Session, Tokens
 from skillc.trajectories.trajectory import Message, Observation, ToolCall
 
-# Prompts that Hermes sends itself after a conversation, and sources that no person writes to.
+# Prompts that Hermes sends to itself after a conversation, and sources that no person writes to.
 _AUTOMATIC = ("Review the conversation above", "[SYSTEM", "[System")
 _UNATTENDED = frozenset({"cron", "subagent", "batch"})
 _ENDS: dict[str, End] = {"error": "failed", "interrupted": "interrupted", "cancelled": "interrupted"}
@@ -49,7 +49,7 @@ def read(path: Path) -> Iterator[Session | Problem]:
 def _session(database: sqlite3.Connection, row: sqlite3.Row, reasons: dict[str, str | None], path: Path) -> Session:
     names = row.keys()
     parent = row["parent_session_id"] if "parent_session_id" in names else None
-    # A session that grew too long goes on in a new one.
+    # A session that grew too long continues in a new one.
     continues = parent is not None and reasons.get(parent) in ("compression", "compressed")
     unattended = row["source"] in _UNATTENDED
     events: list[Event] = []

@@ -1,4 +1,4 @@
-"""What `skillc sessions record` writes: a line for each call, redacted, with the request and the whole reply."""
+"""Recordings of `skillc sessions record`: a redacted line for each call, with the request and the whole reply."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read(path: Path) -> Iterator[Session | Problem]:
 
 
 def _calls(lines: list[Any]) -> Iterator[ModelCall]:
-    # A request that names an earlier response leaves out what that one contains.
+    # A request that names an earlier response does not repeat its contents.
     before: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
         protocol, request, reply = line["protocol"], object_of(line.get("request")), object_of(line.get("reply"))

@@ -1,4 +1,4 @@
-"""Records of a file, read in constant memory: lines of JSON, rows of SQLite, and the beginning that shows a format."""
+"""Read records of a file in constant memory: JSON lines, SQLite rows, and the beginning that reveals the format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a file begins with.
+    """The beginning of a file.
 
     Attributes:
         records: its first JSON objects, or one that holds the whole file.
@@ -63,7 +63,7 @@ class Head:
 
 
 def head_of(path: Path) -> Head | None:
-    """Return what a file begins with; None if it cannot be read or is of no kind that a format has."""
+    """Return the beginning of a file; None if it cannot be read or no format has files of its kind."""
     try:
         with path.open("rb") as file:
             begin = file.read(16)
@@ -82,7 +82,7 @@ def head_of(path: Path) -> Head | None:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each line, a `Problem` for one that is no JSON object; gzip is unpacked."""
+    """Yield the number and the value of each line, a `Problem` if it is not a JSON object; gzip is unpacked."""
     with _opened(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE):
@@ -97,7 +97,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError):
-                # Agents write their last line when they are killed.
+                # A killed agent leaves its last line incomplete.
                 yield number, Problem(str(path), number, "it is no JSON")
                 continue
             yield number, value if isinstance(value, dict) else Problem(str(path), number, "it is no JSON object")
@@ -127,7 +127,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a database for reading only, as its owner may have it open; rows are read by name."""
+    """Open a database read-only, since its owner may have it open; rows are read by name."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, timeout=5)
     connection.row_factory = sqlite3.Row
     return connection

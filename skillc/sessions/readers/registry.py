@@ -1,4 +1,4 @@
-"""Which reader reads a file, and where agents keep their sessions."""
+"""Registry of formats: find the reader of a file, and the folders in which agents keep their sessions."""
 
 from __future__ import annotations
 

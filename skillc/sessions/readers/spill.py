@@ -1,4 +1,4 @@
-"""Group records that a file has in any order, in constant memory: they go through a temporary SQLite file."""
+"""Group unordered records of a file in constant memory, through a temporary SQLite file."""
 
 from __future__ import annotations
 
