@@ -42,11 +42,11 @@ class OptimizePlan:
         "the edit budget: the largest number of edits of a step",
         *SCHEDULES,
         stages=("screen", "select"),
-        details="the edit budget of a step: a number, `linear(a, b)`, `cosine(a, b)`, or `model` where the optimizer "
-        "chooses. `linear` and `cosine` go from the first number to the second by the lesser of two shares: of the "
-        "steps that `epochs` and `steps` allow, and of the limits of the trainable sections that the skill fills. So "
-        "it does not decay while the skill is empty. Where only calls, tokens, cost or time are capped, the steps are "
-        "those of 4 epochs, because a raised cap must not change what was decided",
+        details="the edit budget of a step: a number, `linear(a, b)`, `cosine(a, b)`, or `model` to let the optimizer "
+        "choose. `linear` and `cosine` move from `a` to `b` with the smaller of two shares: the steps done of those "
+        "that `epochs` and `steps` allow, and the tokens used of the limits of the trainable sections. So the budget "
+        "does not decay while the skill is empty. If only calls, tokens, cost or time are capped, the schedule has "
+        "the steps of 4 epochs, because a raised cap must not change past decisions",
     )
     minibatch: int = setting(8, "trajectories in one reflection", count("examples"), stages=("reflect",))
     samples: int = setting(
@@ -54,8 +54,8 @@ class OptimizePlan:
         "rollouts per example",
         count(),
         details="rollouts per validation and test example, for models that answer by chance. A training example that "
-        "fails is tried again until it comes out right or the samples are used up; the right rollout is shown beside "
-        "the wrong one",
+        "fails is retried until it is right or the samples are used up; the right rollout is shown beside the wrong "
+        "one",
     )
     candidates: int = setting(1, "candidates of a step, raced in lockstep", count(), stages=("gate",))
     drafts: int = setting(
@@ -63,29 +63,31 @@ class OptimizePlan:
         "whole-section drafts of a step that is not spent on edits",
         count(low=0),
         stages=("draft", "screen"),
-        details="whole-section drafts of a step that is not spent on edits; with more than one, each is written from "
-        "other failures, and the best is revised and gated; 0 spends all steps on edits",
+        details="whole-section drafts of a step that is not spent on edits. Each is written from different failures, "
+        "and the best is revised and gated. 0 spends all steps on edits",
     )
     screen: int = setting(
         3,
         "failures, of its author's and unseen ones, on which each edit is tried alone",
         count("examples", low=0),
         stages=("screen",),
-        details="failures on which each edit is tried alone: one of its author's cases (a third with six and more), "
-        "then unseen and own ones in turns; with 3 of them, 2 near right cases too; 0 tries none",
+        details="failures on which each edit is tried alone: one case from its own prompt (a third of them from six "
+        "on), then unseen failures and own cases in turns. With 3 failures, 2 similar right cases are tried too. 0 "
+        "turns the screen off",
     )
     control: bool = setting(
         True,
         "whether a cure counts only where an unrelated edit does not cure too",
         stages=("screen",),
-        details="a cure counts only where an unrelated edit does not cure the same example, a breakage only where it "
-        "shows again beside an unrelated edit",
+        details="placebo control: a cure counts only if an unrelated edit does not cure the same example, a breakage "
+        "only if it recurs beside an unrelated edit",
     )
     together: bool = setting(
         True,
         "whether edits that cure nothing alone are tried together",
         stages=("screen",),
-        details="edits that cured nothing yet are tried together on all their cases, then alone where the group cures",
+        details="edits that cured nothing yet are tried together on all their cases, then alone on the cases that the "
+        "group cures",
     )
     replay: int = setting(
         20, "earlier failures added to a batch", count("examples", low=0), stages=("rollout", "reflect")
@@ -103,14 +105,14 @@ class OptimizePlan:
     speculate: bool = setting(
         True,
         "whether the next batch runs while a gate is decided",
-        details="after a step without an accept, the next batch is rolled out while a gate waits, where it surely fits "
-        "under the caps",
+        details="prefetch: after a step without an accept, roll out the next batch while a gate is decided, if it "
+        "certainly fits under the caps",
     )
     accept: Literal["gates", "always"] = setting(
         "gates",
         "whether gates decide on candidates",
         stages=("gate",),
-        details="`always` takes each candidate after a complete validation, as an arm beside the gates",
+        details="`always` accepts each candidate after a complete validation, for comparison with the gates",
     )
     rollback: Fraction | None = setting(
         None,
@@ -123,9 +125,9 @@ class OptimizePlan:
         "how a candidate is written",
         stages=("rewrite",),
         details="how the candidate is written from the edits that passed the screen. `rewrite_section`: the optimizer "
-        "writes the section that most of them change anew, joins rules, and orders them; rules that stay keep their "
-        "ids, and the same gates decide. `rewrite_all`: all trainable sections. `edits`: the edits are made as they "
-        "are, which saves a call of the optimizer a step",
+        "rewrites the section that most of them change, joins rules, and orders them; unchanged rules keep their ids, "
+        "and the same gates decide. `rewrite_all`: it rewrites all trainable sections. `edits`: the edits are applied "
+        "unchanged, which saves one optimizer call per step",
     )
     tidy: bool = setting(
         False,
@@ -143,8 +145,8 @@ class OptimizePlan:
     knowledge: Literal["open", "examples"] = setting(
         "open",
         "the knowledge that the optimizer may use",
-        details="`examples`: the optimizer writes only rules that the examples show, without other knowledge of the "
-        "subject",
+        details="`examples`: the optimizer writes only rules that the examples show, and uses no other knowledge of "
+        "the subject",
     )
     successes: bool = setting(
         False,
@@ -168,8 +170,8 @@ class OptimizePlan:
     rule_counts: bool = setting(
         False,
         "whether rules are counted as helpful and harmful",
-        details="counts the examples on which each rule helped and misled; shown beside the rules, and a rule that "
-        "harms more than it helps is proposed for deletion",
+        details="count the examples on which each rule helped or misled, and show the counts beside the rules. A rule "
+        "that harms more than it helps is proposed for deletion",
     )
     rejected_buffer: bool = setting(True, "whether the optimizer is shown the run's rejected edits, with the reasons")
     slow_update: bool = setting(
@@ -184,24 +186,26 @@ class OptimizePlan:
     pairs: Literal["mixed", "changed", "unchanged"] = setting(
         "mixed",
         "examples that a slow update is shown",
-        details="which of them it is shown: also those that `changed` or stayed `unchanged` only",
+        details="which of these examples the slow update is shown: all, only those that `changed`, or only those that "
+        "stayed `unchanged`",
     )
     meta_skill: bool = setting(
         True,
         "whether the optimizer keeps a memory of what helped",
         stages=("meta skill",),
         details="the optimizer keeps a memory of what helped, across epochs, written from the fates of the epoch's "
-        "edits; after an epoch that gained nothing it is told not to repeat itself, and after one without a proposal "
-        "it is not asked",
+        "edits. After an epoch without a gain it is told not to repeat itself; after one without a proposal it is not "
+        "called",
     )
     null_arm: Literal["auto", "always", "never"] = setting(
         "auto",
         "whether the initial skill is measured twice and put through the gates against itself",
         stages=("null arm",),
-        details="the null arm: the initial skill is measured on validation again and put through the gates as a "
-        "candidate against itself, which shows the gain that chance alone makes. `auto`: if it is at most a tenth of "
-        "the expected rollouts and the target is not the rulebook without noise; before the first step if no cap can "
-        "be reached, else at the end with the rest of the budget. It changes no decision. See [noise](guides/noise.md)",
+        details="measure the initial skill on validation again and put it through the gates as a candidate against "
+        "itself. This shows the gain that chance alone makes, and changes no decision. `auto`: only if it takes at "
+        "most a tenth of the expected rollouts and the target is not the rulebook without noise. It runs before the "
+        "first step if no cap can be reached, else at the end with the rest of the budget. See "
+        "[noise](guides/noise.md)",
     )
     trajectory_limit: int = setting(
         1500, "tokens of one trajectory shown to a reflection", amount("tokens", low=1, whole=True)
