@@ -61,7 +61,7 @@ class RunFolder:
             yield store
 
     def remove_earlier_format(self, store: RunStore) -> bool:
-        """Remove files in the format of an earlier version; return whether there were any."""
+        """Remove the files of an earlier format; return whether the run was recorded in one."""
         found = [path for name in _EARLIER_FORMAT if (path := self.path / name).exists()]
         for path in found:
             path.unlink(missing_ok=True)

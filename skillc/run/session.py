@@ -346,7 +346,7 @@ class Session:
         return None if cost is None else math.ceil(cost * 10**9)
 
     def _admits(self, each: int, rollouts: int) -> bool:
-        """Return whether `count` rollouts fit under the caps, each with its own calls and those of judges and users.
+        """Return whether some rollouts fit under the caps, each with its own calls and those of judges and users.
 
         A judge can be asked twice for its verdict.
         """
