@@ -1,4 +1,4 @@
-"""How sure an evaluation is, in the words that every view uses."""
+"""The certainty of an evaluation, in the wording that every view uses."""
 
 from __future__ import annotations
 

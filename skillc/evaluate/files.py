@@ -22,7 +22,7 @@ from skillc.json_values import JsonObject, as_text, rounded
 _NANO = 10**9
 # What XML 1.0 cannot contain, and what moves a cursor.
 _UNFIT = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-# A spreadsheet takes a cell that begins so for a formula, unless it is a number.
+# A spreadsheet treats a cell with such a start as a formula, unless it is a number.
 _FORMULA = re.compile(r"(?![+-]?\d+(\.\d+)?\Z)\s*[=+\-@\t\r]")
 _MOST_DETAIL = 4_000
 

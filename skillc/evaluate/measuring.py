@@ -1,4 +1,4 @@
-"""What `eval`, `recheck`, `noise` and `judge check` share: models, examples, the spend bound, running and ending."""
+"""Shared by `eval`, `recheck`, `noise` and `judge check`: models, examples, the spend bound, running and ending."""
 
 from __future__ import annotations
 
@@ -319,7 +319,7 @@ async def with_retries(
     names: tuple[str, str],
     each: int = 1,
 ) -> None:
-    """Measure everything, then up to twice what failed.
+    """Measure everything, then retry failures up to twice.
 
     Args:
         session: has the observer and the stop request.

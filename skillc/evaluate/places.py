@@ -1,4 +1,4 @@
-"""Where a skill is measured beside its own program: another kind of rollout, or the data of a related program."""
+"""Places to measure a skill outside its program: another kind of rollout, or the data of a related program."""
 
 from __future__ import annotations
 

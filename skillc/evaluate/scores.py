@@ -1,4 +1,4 @@
-"""What an evaluation measured: means, paired gains, wins and losses, latency and cost, whole and by parts."""
+"""Scores of an evaluation: means, paired gains, wins and losses, latency and cost, overall and by parts."""
 
 from __future__ import annotations
 

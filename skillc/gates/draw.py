@@ -46,8 +46,8 @@ _NEEDS = {">": "more than", ">=": "at least", "<": "less than", "<=": "at most",
 def draw(term: Term, evidence: Evidence) -> str:
     """Draw the failed comparisons of a gate, or all if none failed, with the value of every operand.
 
-    A quantity that is known in part is drawn as its interval, with the number of measured examples: failures are
-    evaluated first, so a mean over a part would mislead.
+    A partially measured quantity is drawn as its interval, with the number of measured examples. Failures are evaluated
+    first, so a mean over the measured part would mislead.
     """
     return "\n\n".join(_draw(comparison, evidence) for comparison in _comparisons(term, evidence))
 
@@ -72,7 +72,7 @@ class _Requirement:
 
 
 def _requirements(term: Term, evidence: Evidence, *, negated: bool) -> Iterator[_Requirement]:
-    """The comparisons that have to hold, without `not`; of a failed `and` only those that fail."""
+    """Return the comparisons that must hold, without `not`; of a failed `and` only the failing ones."""
     assert isinstance(term, Operation)
     fails = Truth.TRUE if negated else Truth.FALSE
     if term.operator == "not":
@@ -138,7 +138,7 @@ class SideState:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonState:
-    """A comparison of a gate: both sides and what follows from them so far."""
+    """A comparison of a gate: both sides and its truth so far."""
 
     left: SideState
     operator: str
@@ -223,7 +223,7 @@ def _ends(interval: Interval) -> list[Fraction]:
 
 
 def _rows(marks: list[tuple[int, str]]) -> Iterator[str]:
-    """Values under their columns: from the right as many as fit on a line, and bars for the others."""
+    """Render values under their columns: as many as fit on a line, from the right, and bars for the others."""
     if marks:
         yield _row([(column, "|") for column, _ in marks])
     while marks:
@@ -258,7 +258,7 @@ def _operands(term: Term) -> Iterator[Term]:
 
 
 def _details(term: Term, evidence: Evidence, interval: Interval) -> str:
-    """What a quantity is a share of, and the group that it belongs to."""
+    """Return the total that a quantity is a share of, and its group."""
     base, group = evidence.texts.base, _group(term, evidence, interval)
     relative = isinstance(term, CallTerm) and RUN_FUNCTIONS[term.function].share_of_tokens
     return (f" of {base:,} tokens" if relative and base else "") + (f" in `{group}`" if group is not None else "")
@@ -278,7 +278,7 @@ def _interval(interval: Interval, unit: str, places: int) -> str:
 
 
 def _group(term: Term, evidence: Evidence, whole: Interval) -> str | None:
-    """The first group, by name, with the value of the worst; None while several may be the worst."""
+    """Return the first group by name that has the worst value; None while several may be the worst."""
     by = term.option("by") if isinstance(term, CallTerm) else None
     if not isinstance(term, CallTerm) or not isinstance(by, FieldTerm) or whole.low != whole.high:
         return None
@@ -297,7 +297,7 @@ def _split(term: Term, evidence: Evidence) -> SplitEvidence:
 
 
 def _measured(term: Term, evidence: Evidence) -> str:
-    """` (63 of 80)`: the examples on which all that a quantity reads was measured; empty if all were."""
+    """Render the number of examples measured on everything that a quantity reads: ` (63 of 80)`; empty if all."""
     import numpy as np
 
     split = _split(term, evidence)
@@ -309,7 +309,7 @@ def _measured(term: Term, evidence: Evidence) -> str:
 
 
 def _columns_read(term: Term) -> list[tuple[SkillState, str]]:
-    """The columns that a quantity reads; a metric as an argument is read for the candidate and the incumbent."""
+    """Return the columns that a quantity reads. A metric as argument is read for the candidate and the incumbent."""
     found: list[tuple[SkillState, str]] = []
     for part in walk(term):
         match part:

@@ -49,7 +49,7 @@ class GateDecision:
 def decide_all(
     gates: Sequence[Gate], evidence: Evidence, before: Mapping[str, Truth] = MappingProxyType({})
 ) -> GateDecision:
-    """Decide gates, in declared order; `before` has definite answers on less evidence, which more cannot change."""
+    """Decide gates in declared order. `before` contains earlier definite answers, which more evidence cannot change."""
     truths = tuple(
         (gate.name, before[gate.name] if gate.name in before else _decide_applicable(gate.term, evidence))
         for gate in gates
@@ -59,7 +59,7 @@ def decide_all(
 
 
 def _decide_applicable(term: Term, evidence: Evidence) -> Truth:
-    """Decide a gate; without a batch, decide it without the comparisons that read the batch, and never reject it.
+    """Decide a gate. Without a batch, ignore the comparisons that read the batch, and never reject.
 
     The remaining condition never holds where the gate would fail for every batch.
     """
@@ -74,7 +74,7 @@ def decide(term: Term, evidence: Evidence) -> Truth:
     """Decide one condition.
 
     Raises:
-        TypeError: the term is no condition, which the checker rules out.
+        TypeError: the term is not a condition. The checker rules this out.
     """
     if not isinstance(term, Operation):
         raise TypeError(f"not a condition: {term}")
@@ -117,7 +117,7 @@ _Evaluator = Callable[[CallTerm, Evidence], Interval]
 
 
 def _gain_or_loss(call: CallTerm, evidence: Evidence) -> Interval:
-    """Mean gain or loss of the candidate over the incumbent, example by example; with `by` that of the worst group."""
+    """Return the mean per-example gain or loss of the candidate over the incumbent; with `by`, of the worst group."""
     import numpy as np
 
     metric = call.arguments[0]
@@ -155,14 +155,14 @@ def _of_condition(measure: Callable[..., Interval]) -> _Evaluator:
 
 
 def _flip_rate(call: CallTerm, evidence: Evidence) -> Interval:
-    """How often a second measurement differs, which only a `require` waits for."""
+    """Return the flip rate of a second measurement. Only a `require` waits for that measurement."""
     (metric,) = call.arguments
     assert isinstance(metric, MetricTerm)
     return evidence.flips.get(metric.name, UNIT)
 
 
 def _of_claim(measure: Callable[..., Interval]) -> _Evaluator:
-    """The evaluator of a function that tests a claim, that one mean is above another."""
+    """Return the evaluator of a function that tests whether one mean is above another."""
 
     def evaluator(call: CallTerm, evidence: Evidence) -> Interval:
         compared = sides(call.arguments[0])
@@ -207,4 +207,4 @@ EVALUATORS: Mapping[str, _Evaluator] = MappingProxyType(
         "flip_rate": _flip_rate,
     }
 )
-"""Evaluators by function of `gates/functions.py`; a function without one is checked, but this version cannot run it."""
+"""Evaluators by function of `gates/functions.py`. A function without an evaluator can be checked but not run."""

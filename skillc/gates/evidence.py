@@ -1,4 +1,4 @@
-"""The evidence that gates are decided on: bounds of scores on a split, and facts about the texts of skills."""
+"""Evidence for gates: bounds of scores on a split, and measurements of the skills' texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from skillc.outcomes import MICRO, Cell, Example, Scored
 from skillc.stats.power import e_value
 from skillc.stats.subsets import Confidence, Groups
 
-# numpy is imported by the first evidence, which comes long after the first call of a run.
+# Import numpy lazily: the first evidence is needed long after the first call of a run.
 if TYPE_CHECKING:
     import numpy as np
 
@@ -37,7 +37,7 @@ PriceLookup = Callable[[SkillState, Example, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class MetricRange:
-    """The finite range of a metric, in millionths, its unit, and whether its mean is a share although its range is not.
+    """The finite range of a metric in millionths, its unit, and whether its mean is a share although its range is not.
 
     The mean of a corrected signal is such a share.
     """
@@ -65,12 +65,12 @@ class SplitEvidence:
     """Measurements of each skill on one split.
 
     Attributes:
-        examples: in a fixed order; their number is the denominator of every mean.
+        examples: in a fixed order. Their number is the denominator of every mean.
         samples: rollouts per example.
         lookup: the cells; a missing or unmeasured one counts as the whole range of its metric.
         ranges: by metric.
         prices: costs of rollouts, in nano-dollars.
-        dearest: the largest cost of a rollout, which caps known costs; None if unknown.
+        dearest: the maximum cost of a rollout, an upper bound for unknown costs; None if unknown.
         holds: decides a condition on the data of an example; None without such conditions.
     """
 
@@ -101,7 +101,7 @@ class SplitEvidence:
         return self._columns[key]
 
     def keep(self, state: SkillState, metric: str, bounds: ScoreBounds) -> None:
-        """Use known bounds of a metric for a skill, which no lookup has to find."""
+        """Set the bounds of a metric for a skill, so that they are not looked up."""
         self._columns[state, metric] = bounds
 
     def refresh(self, state: SkillState, examples: Iterable[Example]) -> None:
@@ -155,7 +155,7 @@ class SplitEvidence:
     def precision(self, state: SkillState, metric: str, condition: Term) -> Interval:
         """The share of a metric's sum that is on examples where a condition holds; 0 if the sum is 0.
 
-        Unbounded if the condition holds for all examples or for none: then it would be 100 % or 0 % for any skill.
+        Unbounded if the condition holds for all examples or for none, because it would be 100 % or 0 % for every skill.
         """
         (low, high), (other_low, other_high) = self._sums(state, metric, condition)
         if not self._decides(condition):
@@ -255,7 +255,7 @@ def _part(one: int, other: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class TextEvidence:
-    """Measurements of the skills' texts; None is unknown.
+    """Measurements of the skills' texts; an unknown value is None.
 
     Attributes:
         tokens: of each skill.
@@ -272,7 +272,7 @@ class TextEvidence:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that a decision may read.
+    """All evidence that a decision may read.
 
     Attributes:
         validation: the split of all quantities without `on = batch`.
@@ -303,7 +303,7 @@ class Evidence:
     def e_value(self, over: SkillState, under: SkillState, metric: str, *, multiplicity: int) -> Interval:
         """The e-value, by split group, for the claim that one skill's mean is above another's.
 
-        It never falls when a difference grows, so the least and the greatest differences bound it. It is divided by
+        It is monotone in every difference, so the smallest and the largest differences bound it. It is divided by
         `multiplicity`, the number of decisions that share the error.
         """
         split, whole = self.validation, self.validation.ranges[metric]

@@ -31,7 +31,7 @@ class Level(IntEnum):
 
 Takes = Literal[
     "output",  # an output of the task
-    "readable",  # a field that holds text
+    "readable",  # a field that contains text
     "quantity",  # any number of the level of the call
     "literal",  # a literal number
     "share",  # a literal number without a unit
@@ -90,10 +90,10 @@ class Builtin:
             of the sections that may change.
         many: whether the last positional parameter may repeat.
         rest: the kind of further positional arguments; None if there can be none.
-        reads: the evidence that decides it: texts of skills, or scores on a split.
+        reads: the evidence that it needs: texts of skills, or scores on a split.
         about_candidate: whether it compares the candidate with the incumbent implicitly.
-        lowered_by: options that lower the result or leave it.
-        raised_by: options that raise it or leave it.
+        lowered_by: options that lower the result or leave it unchanged.
+        raised_by: options that raise it or leave it unchanged.
         share_of_tokens: whether it is a share of a number of tokens, which reports show with it.
         direction: 1 for the mean gain of the candidate over the incumbent, -1 for the mean loss, else 0.
         compares: whether it compares an output with the right answer, which each example then needs.
@@ -125,7 +125,7 @@ class Builtin:
 
     @property
     def later(self) -> bool:
-        """Whether this version of skillc can only check it."""
+        """Whether this version of skillc can check but not run it."""
         return self.since != _THIS
 
     @property

@@ -1,7 +1,7 @@
 """The normal form of terms: numbers as weighted sums, conditions without `not`, alternatives of linear constraints.
 
-What is no sum is an atom: a mean, a call, a product of two quantities. Atoms are terms in normal form, so equal atoms
-that are written differently are one.
+Everything that is not a sum is an atom: a mean, a call, a product of two quantities. Atoms are terms in normal form, so
+equal atoms in different notation are identical.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Sum:
 
 
 def arithmetic(operator: str, parts: Sequence[Sum]) -> Sum | None:
-    """Apply an arithmetic operator to sums; None for a product or quotient that is no sum."""
+    """Apply an arithmetic operator to sums; return None for a product or quotient that is not a sum."""
     if operator == "negate":
         return -parts[0]
     if operator == "+":
@@ -134,10 +134,10 @@ def _extreme(function: str, arguments: Sequence[Term]) -> Sum:
 
 
 def _call(term: CallTerm) -> CallTerm:
-    """A call without options that are `none`, its other options sorted."""
+    """Return a call without options that are `none`, with its other options sorted."""
     options = tuple(sorted((name, normal_form(value)) for name, value in term.options if value != _NONE))
     if is_claim_test(term) and isinstance(claim := term.arguments[0], Operation):
-        # The test asks which mean is higher, so `>` and `>=` are the same.
+        # The test claims that one mean is higher, so `>` and `>=` are equivalent.
         pair = claim.operands[::-1] if claim.operator in ("<", "<=") else claim.operands
         return CallTerm(term.function, (Operation(">", pair),), options)
     return CallTerm(term.function, tuple(normal_form(each) for each in term.arguments), options)
@@ -190,9 +190,9 @@ Clause = tuple[Constraint, ...]
 
 
 def clauses(term: Term, *, holds: bool = True) -> list[Clause]:
-    """Alternatives of which at least one holds exactly if the condition does (does not, for `holds=False`).
+    """Return alternatives: at least one holds if and only if the condition does (does not, for `holds=False`).
 
-    `min`, `max` and `clamp` equal one of their arguments, so each makes alternatives.
+    `min`, `max` and `clamp` equal one of their arguments, so each adds alternatives.
 
     Raises:
         TooMany: there are more than the limit.
@@ -236,7 +236,7 @@ def _comparison(leaf: Operation, *, holds: bool) -> list[Clause]:
 
 
 def _sums(term: Term, leaf: Term) -> list[tuple[Sum, Clause]]:
-    """The sums that a quantity may equal, each with the constraints under which it does."""
+    """Return the sums that a quantity may equal, each with the constraints under which it does."""
     if not is_arithmetic(term):
         return [(linear(term), ())]
     # A product of two quantities is one atom, so that it is the same wherever it occurs.

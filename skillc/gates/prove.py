@@ -3,8 +3,8 @@
 A condition is a choice of clauses, each of linear constraints (`normal.py`). Whether the constraints of a clause and
 the axioms can hold together is decided by Fourier-Motzkin elimination: each variable in turn is eliminated by adding
 every inequality that bounds it from below to every one that bounds it from above (Schrijver, "Theory of Linear and
-Integer Programming", 1986, section 12.2). The system has no rational solution exactly if an inequality without
-variables is false; the sources of that one are in conflict.
+Integer Programming", 1986, section 12.2). The system has no rational solution if and only if an inequality without
+variables is false. The sources of that inequality are in conflict.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MOST_TRIED = 500
 """The most clauses to try for each set of premises."""
 _ONE = Fraction(1)
 _ROUNDING = Fraction(1, 10**6)
-"""Scores are kept in millionths, so a sum of rounded scores may differ from a rounded sum by that much."""
+"""Scores are stored in millionths, so a sum of rounded scores can differ from a rounded sum by this much."""
 
 
 class TooLarge(Exception):  # noqa: N818
-    """The elimination makes more inequalities than the limit; nothing is proved."""
+    """The elimination exceeds the limit on inequalities, so nothing is proved."""
 
 
 # ---- axioms ---------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ class Axioms:
         self._known: dict[Term, tuple[Sum, ...]] = {}
 
     def about(self, atoms: Iterable[Term]) -> list[Sum]:
-        """The facts about some atoms, and about those that these depend on."""
+        """Return the facts about some atoms and the atoms that they depend on."""
         waiting = list(atoms)
         seen: set[Term] = set()
         found: list[Sum] = []
@@ -75,7 +75,7 @@ class Axioms:
         return found
 
     def related(self, atoms: Iterable[Term]) -> set[Term]:
-        """Some atoms, and those that they depend on."""
+        """Return some atoms and the atoms that they depend on."""
         every = set(atoms)
         return every.union(*(fact.weights for fact in self.about(every)))
 
@@ -117,7 +117,7 @@ class Axioms:
             yield each + Sum({}, _ROUNDING)
 
     def _gain_and_loss(self, call: CallTerm) -> Iterator[Sum]:
-        """The mean grows by gain less loss, which together are at most the width of the metric."""
+        """Relate gain and loss: the mean grows by gain minus loss, and their sum is at most the width of the metric."""
         metric = call.arguments[0]
         if not isinstance(metric, MetricTerm) or call.option("by") is not None:
             return
@@ -153,7 +153,7 @@ class Inequality:
 
     Attributes:
         weights: by variable, none of them 0.
-        sources: what it follows from, as the caller names it.
+        sources: the caller's names of the inequalities that it follows from.
     """
 
     weights: Mapping[Variable, int]
@@ -180,7 +180,7 @@ _System = dict[frozenset[tuple[Variable, int]], tuple[Inequality, int]]
 
 
 def conflict(inequalities: Iterable[Inequality]) -> frozenset[int] | None:
-    """The sources of inequalities that exclude each other; None if all can hold together.
+    """Return the sources of inequalities that exclude each other; None if all can hold together.
 
     Raises:
         TooLarge: the elimination would make too many inequalities.
@@ -207,7 +207,7 @@ def conflict(inequalities: Iterable[Inequality]) -> frozenset[int] | None:
 
 
 def _add(system: _System, each: Inequality) -> None:
-    """Add an inequality; of several with proportional weights keep the tightest."""
+    """Add an inequality; keep only the tightest of those with proportional weights."""
     if not each.weights:
         return
     factor = gcd(*each.weights.values())
@@ -220,7 +220,7 @@ def _add(system: _System, each: Inequality) -> None:
 
 
 def _cheapest(inequalities: Iterable[Inequality]) -> Variable:
-    """The variable whose elimination makes the fewest inequalities."""
+    """Return the variable whose elimination adds the fewest inequalities."""
     low: dict[Variable, int] = {}
     high: dict[Variable, int] = {}
     for each in inequalities:
@@ -232,7 +232,7 @@ def _cheapest(inequalities: Iterable[Inequality]) -> Variable:
 
 
 def _eliminate(low: Inequality, high: Inequality, variable: Variable) -> Inequality:
-    """The sum of a lower and an upper bound of a variable, without it."""
+    """Eliminate a variable by adding one of its lower bounds to one of its upper bounds."""
     a, b = -high.weights[variable], low.weights[variable]
     weights = {each: weight * a for each, weight in low.weights.items() if each != variable}
     for each, weight in high.weights.items():
@@ -304,10 +304,10 @@ class Prover:
 
 
 def as_strict(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
-    """Whether an old gate accepts all that the new gates accept. True is a proof; False is none.
+    """Return whether the old gate provably accepts everything that the new gates accept. False proves nothing.
 
-    It has to hold with a training batch, and without one, as at the end of an epoch, where comparisons that read the
-    batch are left out.
+    It must hold with a training batch and without one. At the end of an epoch there is no batch, and comparisons that
+    read it are left out.
     """
     if not _implies(new, old, axioms):
         return False
@@ -324,7 +324,7 @@ def _follows(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
     premises = _alternatives(new)
     opposite = _alternatives(conjuncts(normal_form(Operation("not", (old,)))))
     near = _related(premises, axioms.related(_atoms(opposite)), axioms)
-    # Each alone first, for many together may be too large; one that can never hold implies everything.
+    # Try each gate alone first, because many together may be too large. A gate that can never hold implies everything.
     for chosen in (*([each] for each in premises), near):
         with suppress(TooMany, TooLarge):
             if Prover(axioms, _MOST_TRIED, _MOST_TRIED).excluded([*chosen, *opposite]):
@@ -333,7 +333,7 @@ def _follows(new: Sequence[Term], old: Term, axioms: Axioms) -> bool:
 
 
 def _alternatives(terms: Iterable[Term]) -> list[Alternatives]:
-    """The alternatives of each condition; one with too many is left out, which makes no wrong proof."""
+    """Return the alternatives of each condition. Conditions with too many are dropped, which is still sound."""
     found: list[Alternatives] = []
     for term in terms:
         with suppress(TooMany):
@@ -342,7 +342,7 @@ def _alternatives(terms: Iterable[Term]) -> list[Alternatives]:
 
 
 def _related(conditions: Sequence[Alternatives], atoms: set[Term], axioms: Axioms) -> list[Alternatives]:
-    """The conditions that depend on some atoms, directly or through each other."""
+    """Return the conditions that depend on some atoms, directly or through each other."""
     near: list[Alternatives] = []
     rest = [(each, axioms.related(_atoms([each]))) for each in conditions]
     while linked := [pair for pair in rest if not atoms.isdisjoint(pair[1])]:

@@ -36,7 +36,7 @@ _Gate = TypeVar("_Gate", bound=Gate)
 
 
 def stage_of(term: Term) -> GateStage:
-    """The cheapest evidence that can decide a term: the most expensive that one of its parts needs."""
+    """Return the cheapest evidence that can decide a term: the most expensive that any of its parts needs."""
     if isinstance(term, MeanTerm):
         return "validation"
     if isinstance(term, CallTerm) and not is_arithmetic(term):

@@ -1,6 +1,6 @@
-"""Terms: the meaning of an expression, with the program's own functions expanded, without positions and comments.
+"""Terms: expressions with the program's functions expanded, without positions and comments.
 
-The checker makes terms, the plan stores them, metrics evaluate those of one rollout, gates those of a run.
+The checker makes terms and the plan stores them. Metrics evaluate terms of one rollout, gates evaluate terms of a run.
 Constants are exact and in base units: `5%` is 1/20, `90 min` is 5400 s, `2k tokens` is 2000 tokens, `$3` is 3 `$`.
 """
 
@@ -27,7 +27,7 @@ MIRRORED: Mapping[str, Comparison] = MappingProxyType(
 OPPOSITE: Mapping[str, Comparison] = MappingProxyType(
     {">": "<=", "<": ">=", ">=": "<", "<=": ">", "==": "!=", "!=": "=="}
 )
-"""The comparison that holds exactly if another does not."""
+"""The negated comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,8 @@ _INVERSES: dict[Operator, tuple[Operator, Operator]] = {
 def balance(term: Term) -> Term:
     """Rebuild a long chain such as `a + b - c` as a balanced tree: 3,000 operands nest 12 deep, not 3,000.
 
-    Numbers are exact, so the order of additions, or of multiplications, changes no result. Subtrahends are added and
-    divisors multiplied first: no new divisor occurs.
+    Numbers are exact, so reordering additions or multiplications does not change the result. Subtrahends are added and
+    divisors multiplied first, so that no new divisor appears.
     """
     chain: list[Operation] = []
     while isinstance(term, Operation) and term.operator in _INVERSES:
@@ -188,7 +188,7 @@ def with_parts(term: Term, new: Sequence[Term]) -> Term:
 
 
 def fold(term: Term, combine: Callable[[Term, list[Result]], Result]) -> Result:
-    """Combine each part with the results of its parts, innermost first; a shared part is combined once."""
+    """Fold a term bottom-up: combine each part with the results of its parts. A shared part is combined once."""
     known: dict[int, Result] = {}
     waiting = [term]
     while waiting:
@@ -203,7 +203,7 @@ def fold(term: Term, combine: Callable[[Term, list[Result]], Result]) -> Result:
 
 
 def rebuild(term: Term, change: Callable[[Term], Term]) -> Term:
-    """Change each part of a term, innermost first."""
+    """Rewrite each part of a term bottom-up."""
     return fold(term, lambda part, inner: change(with_parts(part, inner)))
 
 
@@ -228,7 +228,7 @@ def metrics_read(term: Term) -> frozenset[str]:
 
 
 def conjuncts(term: Term) -> Iterator[Term]:
-    """The operands of a conjunction, nested ones flattened; any other condition is its only conjunct."""
+    """Return the operands of a conjunction, flattened; any other condition is its only conjunct."""
     if isinstance(term, Operation) and term.operator == "and":
         for part in term.operands:
             yield from conjuncts(part)
@@ -237,7 +237,7 @@ def conjuncts(term: Term) -> Iterator[Term]:
 
 
 def sides(term: Term) -> tuple[Term, Term] | None:
-    """The side of an inequality that has to be greater, and the other; None for any other term."""
+    """Return the greater side of an inequality, then the smaller; None for any other term."""
     match term:
         case Operation(">" | ">=", (above, below)) | Operation("<" | "<=", (below, above)):
             return above, below
@@ -245,7 +245,7 @@ def sides(term: Term) -> tuple[Term, Term] | None:
 
 
 def points_above(above: Term, below: Term) -> Fraction | None:
-    """`c` if a comparison is `candidate.m > incumbent.m + c`; None for any other."""
+    """Return `c` if a comparison is `candidate.m > incumbent.m + c`; None for any other."""
     if not (isinstance(above, MeanTerm) and above.state == "candidate"):
         return None
     match below:
@@ -257,7 +257,7 @@ def points_above(above: Term, below: Term) -> Fraction | None:
 
 
 def size_and_depth(term: Term) -> tuple[int, int]:
-    """The number of parts, shared ones counted each time, and the depth (1 without parts)."""
+    """Return the number of parts, with shared parts counted each time, and the depth (1 without parts)."""
     return fold(
         term, lambda _, inner: (1 + sum(count for count, _ in inner), 1 + max((depth for _, depth in inner), default=0))
     )
@@ -270,7 +270,7 @@ _BINDING |= {"+": 5, "-": 5, "*": 6, "/": 6, "negate": 7}
 
 
 def show_term(term: Term, outer: int = 0) -> str:
-    """Write a term as a program would, in one canonical form; in brackets if the operator around binds closer."""
+    """Write a term in canonical program syntax, in brackets if the surrounding operator binds tighter."""
     match term:
         case Constant(value, unit):
             return format_quantity(value, unit)
@@ -289,7 +289,7 @@ def show_term(term: Term, outer: int = 0) -> str:
 
 
 def _share(term: Term, outer: int) -> str:
-    """Show a share in percent where it is added or compared; a factor stays a decimal."""
+    """Show a share in percent if it is added or compared; a factor stays a decimal."""
     if isinstance(term, Constant) and not term.unit and 0 < abs(term.value) < 1 and " / " not in decimal(term.value):
         return f"{decimal(term.value * 100)}%"
     return show_term(term, outer)

@@ -98,7 +98,7 @@ def unit_of_metric(unit: str, low: Fraction | int, high: Fraction | int) -> str:
 
 
 def places_for(values: Sequence[Fraction], unit: str) -> int:
-    """The fewest decimal places that keep different values distinct, at least the usual number of the unit."""
+    """Return the fewest decimal places that keep different values distinct, at least the unit's default."""
     places, distinct = _PLACES.get(unit, 4), len(set(values))
     scaled = [value * _scale(unit) for value in values]
     while places < _MOST_PLACES and len({round(value * 10**places) for value in scaled}) < distinct:
@@ -131,7 +131,7 @@ def tokens(value: int) -> str:
 
 
 def dollars(value: Fraction | None) -> str:
-    """`$3.20`, `$0.0042`, `$0`; `?` where a price is not known."""
+    """Format dollars: `$3.20`, `$0.0042`, `$0`; `?` if a price is unknown."""
     if value is None:
         return "?"
     if value == 0:
@@ -147,12 +147,12 @@ def percent(value: float) -> str:
 
 
 def rounded_up(value: int) -> int:
-    """The number with two figures, never less than it is."""
+    """Round a number up to two significant figures."""
     scale: int = 10 ** max(0, len(str(value)) - 2)
     return -(-value // scale) * scale
 
 
 def cents_up(value: Fraction) -> str:
-    """Dollars in whole cents, never less than they are: `0.43`."""
+    """Round dollars up to whole cents: `0.43`."""
     cents = max(1, ceil(value * 100))
     return f"{cents // 100}.{cents % 100:02}" if cents % 100 else str(cents // 100)

@@ -1,4 +1,4 @@
-"""Ask the optimizer model for typed replies; an unreadable one is asked for again once."""
+"""Ask the optimizer model for typed replies; retry an unreadable one once."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Optimizer:
     ) -> R | None:
         """Return one typed reply, or None if no reply can be read.
 
-        An unreadable reply, or one that `check` refuses, is asked for once more with the problem. The second reply is
-        not checked: the caller handles its faults. If the second is unreadable, the first one counts.
+        An unreadable reply, or one that `check` rejects, is retried once with the problem in the prompt. The second
+        reply is not checked: the caller handles its faults. If it is unreadable, the first reply is returned.
 
         Args:
             kind: the class of the reply.

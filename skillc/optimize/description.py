@@ -1,9 +1,9 @@
-"""Train the description of a skill that is opened on demand, apart from its text, by the same loop.
+"""Train the description of a skill that is opened on demand. It uses the same loop as the skill's text.
 
-To the loop it is a separate classification task: the inputs are the task's, the answer is whether the target opened
-the skill, and the right answer is a condition on the data that a gate names, `recall(opened(skill), condition)`. The
-rollouts are those of the program, and only the description differs between candidates. A target that opens another
-skill first, then this one, has opened it.
+The loop sees a classification task. The inputs are those of the program's task. The answer is whether the target opened
+the skill. The right answer is a condition on the data that a gate names, as in `recall(opened(skill), condition)`. The
+rollouts are the program's, and candidates differ only in the description. The skill counts as opened even if the target
+opens another skill first.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ _HOW = (
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
-# ---- what is trained ------------------------------------------------------------------------------
+# ---- the parts that are trained -------------------------------------------------------------------
 
 
 def wanted(plan: Plan) -> Term | None:
-    """Return the condition under which the skill should be opened: of the first gate that names one, None without."""
+    """Return the condition for opening the skill, from the first gate that names one; None if none does."""
     if plan.skill.load != "on_demand":
         return None
     opened = CallTerm("opened", (WordTerm(plan.skill.name),))
@@ -74,17 +74,17 @@ def wanted(plan: Plan) -> Term | None:
 
 
 def is_trained(plan: Plan) -> bool:
-    """Return whether a compile trains the description."""
+    """Return whether the plan trains the description."""
     return plan.skill.about_trainable and plan.optimize.method == "skillc" and wanted(plan) is not None
 
 
 def has_trained_sections(plan: Plan) -> bool:
-    """Return whether the plan trains anything else."""
+    """Return whether the plan trains anything besides the description."""
     return any(section.mode != "frozen" for section in plan.skill.sections)
 
 
 def description_of(document: Document) -> Document:
-    """Return the document whose rules are the sentences of a skill's description."""
+    """Return a document with one rule for each sentence of a skill's description."""
     taken: set[str] = set()
     rules: list[Rule] = []
     for sentence in filter(None, _SENTENCE.split(" ".join(document.about.split()))):
@@ -95,7 +95,7 @@ def description_of(document: Document) -> Document:
 
 
 def with_description(document: Document, description: Document) -> Document:
-    """Return a skill with the description that `description_of` made, and edits changed."""
+    """Return the skill with the text of `description` as its description; the inverse of `description_of`."""
     about = " ".join(" ".join(rule.text.split()) for rule in description.rules)
     return replace(document, about=about[:ABOUT_CHARACTERS].rstrip() or document.about)
 
@@ -104,9 +104,9 @@ def with_description(document: Document, description: Document) -> Document:
 
 
 def description_plan(plan: Plan, steps: int, kept: Sequence[GatePlan] = ()) -> Plan:
-    """Return the plan that trains the description of a plan's skill in so many steps.
+    """Return the plan that trains the description of a plan's skill in `steps` steps.
 
-    A candidate must be right more often than the incumbent, and `kept` are the gates that it may not lose.
+    A candidate must be right more often than the incumbent, and must still pass the gates `kept`.
     """
     label = TypePlan(kind="labels", labels=(OPEN_IT, LEAVE_IT))
     about = f"whether the assistant should open the skill `{plan.skill.artifact}`"
@@ -143,13 +143,13 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 
 class DescriptionRollouts(Rollouts):
-    """The rollouts of a program, as answers to the question whether to open the skill.
+    """Rollouts of a program, scored on whether the target opened the skill.
 
     Args:
         rollouts: of the program.
         skill: the skill whose description changes.
         plan: of the program.
-        examples: of the program, by id; those of the loop have other right answers.
+        examples: of the program, by id. The examples that the loop sees have other right answers.
     """
 
     def __init__(self, rollouts: Rollouts, skill: Document, plan: Plan, examples: dict[str, Example]) -> None:
@@ -187,7 +187,7 @@ class DescriptionRollouts(Rollouts):
         return self._whole[id(skill)][1]
 
     def _decision(self, example: Example, outcome: Outcome) -> Outcome:
-        """Return a rollout as the decision to open the skill; an unmeasured one stays unmeasured."""
+        """Convert a rollout to the decision whether to open the skill; an unmeasured rollout stays unmeasured."""
         (output,) = self._task.task.outputs
         opened = opened_skills(outcome.trajectory)
         answer: dict[str, JsonValue] = {output.name: OPEN_IT if self._skill.name in opened else LEAVE_IT}
@@ -211,9 +211,9 @@ def _wrong(name: str, opened: Sequence[str]) -> str:
 
 
 def share_of_steps(plan: Plan, train_size: int) -> tuple[int, int]:
-    """Return how many steps of a run train the description, and how many the text.
+    """Return the number of steps that train the description, and the number that train the text.
 
-    The description gets a third, at most one epoch; all if nothing else is trained.
+    The description gets a third of the steps, at most one epoch. It gets all steps if nothing else is trained.
     """
     total = steps_of(plan, train_size)
     if not has_trained_sections(plan):
@@ -223,14 +223,14 @@ def share_of_steps(plan: Plan, train_size: int) -> tuple[int, int]:
 
 
 class _OfDescription(ForwardingObserver):
-    """Mark decisions on the description in the history."""
+    """Observer that marks decisions on the description in the history."""
 
     def decided(self, record: object) -> None:
         super().decided({**record, "trains": SECTION})  # type: ignore[dict-item]
 
 
 async def train_with_description(engine: Engine, initial: Document) -> TrainResult:
-    """Train the description, then the text of the skill with the description that was found.
+    """Train the description, then the text of the skill with the best description.
 
     Raises:
         BudgetReached, EndpointUnreachable, PermanentFailure, MetricError, SkillcError: as `train`.
@@ -251,7 +251,7 @@ async def train_with_description(engine: Engine, initial: Document) -> TrainResu
 
 
 def _own(engine: Engine, state: SearchState) -> SearchState:
-    """Return the state of the description's search as one of the program's."""
+    """Convert the final state of the description's search to a state of the program's search."""
     return replace(
         first_state(engine, state.incumbent),
         initial=state.initial,
@@ -292,7 +292,7 @@ async def _train_description(engine: Engine, initial: Document, steps: int) -> T
 
 
 async def _met(engine: Engine, initial: Document) -> tuple[GatePlan, ...]:
-    """Return the gates on precision and recall that the initial skill meets: no description may lose them."""
+    """Return the gates on precision and recall that the initial skill passes, which every description must pass too."""
     found = []
     for sample in range(engine.plan.optimize.samples):
         await engine.rollouts.measure(initial, engine.dataset.validation, stage="baseline", sample=sample)
@@ -314,17 +314,17 @@ def _calls(term: Term) -> list[CallTerm]:
     return [call for operand in getattr(term, "operands", ()) for call in _calls(operand)]
 
 
-# ---- where the skill was opened --------------------------------------------------------------------
+# ---- precision and recall of opening ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class OpeningScore:
-    """Where the target opened a skill, over all measured rollouts of a split.
+    """Counts of wanted and unwanted openings of a skill, over all measured rollouts of a split.
 
     Attributes:
-        hits: rollouts that opened it where they should.
+        hits: rollouts in which it was opened and should be.
         wanted: rollouts in which it should be opened.
-        strays: rollouts that opened it where it should stay closed.
+        strays: rollouts in which it was opened but should stay closed.
         others: rollouts in which it should stay closed.
     """
 
@@ -335,22 +335,22 @@ class OpeningScore:
 
     @property
     def verified(self) -> bool:
-        """Whether there are rollouts of both kinds, without which the shares are meaningless."""
+        """Whether there are rollouts of both kinds; otherwise the shares are meaningless."""
         return self.wanted > 0 and self.others > 0
 
     @property
     def precision(self) -> Fraction | None:
-        """The share of openings that were wanted, 0 without any; None unless `verified`."""
+        """The share of openings that were wanted; 0 if it was never opened, None unless `verified`."""
         return Fraction(self.hits, max(1, self.hits + self.strays)) if self.verified else None
 
     @property
     def recall(self) -> Fraction | None:
-        """The share of wanted openings that took place; None unless `verified`."""
+        """The share of the wanted openings that happened; None unless `verified`."""
         return Fraction(self.hits, self.wanted) if self.verified else None
 
 
 def opening_score(engine: Engine, skill: Document, examples: Sequence[Example], condition: Term) -> OpeningScore:
-    """Return where a skill was opened on measured examples; it should be where a condition holds."""
+    """Count the openings of a skill on measured examples; it should be opened where `condition` holds."""
     counts = {True: [0, 0], False: [0, 0]}
     for example in examples:
         for sample in range(engine.plan.optimize.samples):

@@ -1,4 +1,4 @@
-"""The run context of all stages, and the state between two decisions."""
+"""The run context shared by all stages, and the search state between two decisions."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Engine:
     Attributes:
         wave: rollouts of one candidate that are sent at once.
         planned: the most decisions of the run.
-        max_rollout_cost: nano-dollars of the dearest possible rollout; None if the price is unknown.
-        admits: whether that many more rollouts fit under the caps at worst.
+        max_rollout_cost: the highest possible cost of a rollout in nano-dollars; None if the price is unknown.
+        admits: returns whether a number of further rollouts fits under the caps in the worst case.
         ahead: prefetches the rollouts of the next batch.
-        tools: of the agent that rollouts run.
+        tools: the tools of the agent.
         always_read: measures skills as if they were always read; None if they are.
         scripts: tests the scripts of the skill.
-        null_arm: when the initial skill is measured again; None if it is not.
+        null_arm: when the null arm is measured; None if it is not.
         near: finds training examples with similar text.
         mechanisms: the optional mechanisms that the plan turns on.
         acceptance: how candidates are decided.
@@ -77,7 +77,7 @@ class Engine:
         return gates_for(self.plan.gates, slow=False)
 
     def __post_init__(self) -> None:
-        # Strategies work with an engine, so their modules import this one.
+        # Modules of strategies import this one, so they are imported inside the methods.
         from skillc.optimize.strategies.acceptance import acceptance_of
         from skillc.optimize.strategies.registry import mechanisms_of
 
@@ -90,7 +90,7 @@ class Engine:
 class Position:
     """A position in the run; epoch and step count from 1.
 
-    `total` is the most steps of the run; None if neither epochs nor steps are capped.
+    `total` is the maximum number of steps; None if neither epochs nor steps are capped.
     """
 
     epoch: int
@@ -161,8 +161,8 @@ class SearchMemory:
         shelf: proposals that wait for the next step, with their evidence.
         failures: training examples that the incumbent of their step failed, the latest first.
         effects: what the last candidates changed on training cases, the newest first.
-        met: by training example, the incumbent under which it was last in a batch.
-        again: what changed on cases of this step's batch since an earlier incumbent.
+        met: by training example, the incumbent when it was last in a batch.
+        again: changes on cases of this step's batch since an earlier incumbent.
         proven: ids of rules that cured a training failure unseen by their author.
     """
 
@@ -181,10 +181,10 @@ class Counters:
     """Event counts of the search.
 
     Attributes:
-        screened: screenings by a digest of the edits.
-        lost: by maker of candidates (`draft`, `edits`), its steps since one of its candidates was accepted.
-        unexplained: by training example, the authors that found no rule for it.
-        flips: by validation example, the candidates not accepted whose score there differed from the incumbent's.
+        screened: number of screenings, by digest of the edits.
+        lost: by maker of candidates (`draft`, `edits`), the number of its steps since its last accept.
+        unexplained: by training example, the number of authors that found no rule for it.
+        flips: by validation example, the number of unaccepted candidates whose score differed from the incumbent's.
     """
 
     screened: Mapping[str, int] = field(default_factory=dict)
@@ -195,16 +195,16 @@ class Counters:
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """The search between two decisions, its memory and its counters. Every step takes one and returns the next.
+    """Immutable search state between two decisions. Every step takes one and returns the next.
 
     Attributes:
-        incumbent: the last accepted skill, which candidates are made from.
-        best: the accepted skill with the highest goal, then fewer tokens, then the earlier one.
+        incumbent: the last accepted skill, the base of new candidates.
+        best: the accepted skill with the highest goal; ties go to fewer tokens, then to the earlier skill.
         undecided: patches that are tried once more at the end of the epoch.
         decided: rejections by (incumbent, candidate), reused for repeated candidates.
-        whole: the last accepted skill that was written as a whole; None for the initial one.
+        whole: the last accepted skill that was a draft or rewrite, not an edit; None for the initial skill.
         mechanism_state: private state of each optional mechanism, by its name.
-        null_arm: the initial skill against itself, if it was measured before the first decision.
+        null_arm: the null arm, if it was measured before the first decision.
     """
 
     initial: Document
@@ -235,7 +235,7 @@ class SearchState:
 
 
 def decision_record(state: SearchState, position: Position, **values: JsonValue) -> dict[str, JsonValue]:
-    """Return the entry of a decision in the history: number, position, incumbent and further values."""
+    """Return the history entry of a decision: number, position, incumbent and further values."""
     return {
         "decision": state.decisions + 1,
         "place": str(position),
@@ -259,7 +259,7 @@ def score_arm(engine: Engine, skill: Document | None, examples: Iterable[Example
 
 
 def goal_change(engine: Engine, before: Document, after: Document, example: Example, sample: int = 0) -> int | None:
-    """Return the change of the goal from one skill to the other in millionths, None if either is unmeasured."""
+    """Return the change of the goal between two skills in millionths, None if either is unmeasured."""
     goal = engine.plan.goal.name
     old, new = (engine.rollouts.score(skill, example, goal, sample) for skill in (before, after))
     return None if old is None or new is None else new - old

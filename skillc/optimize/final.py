@@ -1,4 +1,4 @@
-"""Test the best skill against the initial one after the last decision, with no skill for comparison."""
+"""Final test: compare the best skill with the initial skill and with no skill on the test split."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from skillc.plan.schema import Plan
 from skillc.stats.verdict import PairedScore, Verdict, judge, without_test
 
 RETRIES = 2
-# Ends of the loop after which a null arm that runs last is left out: nothing is left for it.
+# A null arm that runs last is skipped if the loop ended for one of these reasons: no budget or time is left.
 _CUT_OFF = ("interrupted", DOWN, "time", *SPENDING_CAPS)
 T = TypeVar("T")
 
@@ -42,8 +42,8 @@ class FinalResult:
             It is not tested for significance. None without a test.
         parts: for each metric in the goal's term, the same arms on validation and test; empty for a plain goal.
         always_read: the best skill on validation and test if the target always read it; None if it does.
-        opened: where the target opened it on validation and test; None unless a gate names where it should.
-        null_arm: the initial skill against itself on validation; None if it was not measured again.
+        opened: openings of the best skill on validation and test; None unless a gate names when it should be opened.
+        null_arm: the null arm on validation; None if it was not measured.
     """
 
     validation: dict[str, ArmScore]
@@ -61,8 +61,8 @@ async def final_test(trained: TrainResult, *, look: int, other_arms: bool = True
 
     Args:
         trained: the loop's result.
-        look: counts the tests on this split, this one included.
-        other_arms: whether to measure no skill, and the skill always read, which no verdict needs.
+        look: the number of tests on this split so far, including this one.
+        other_arms: whether to also measure no skill and the always-read skill. The verdict does not need them.
     """
     engine, state = trained.engine, trained.state
     test = engine.dataset.test
@@ -114,8 +114,8 @@ async def final_test(trained: TrainResult, *, look: int, other_arms: bool = True
 async def _measure_other_arms(engine: Engine, best: Document, examples: Sequence[Example]) -> None:
     """Measure no skill, and the best skill always read if the target opens it on demand.
 
-    Always read against no skill is what the text is worth. Offered against always read is what the description loses
-    or saves.
+    The difference between always-read and no skill is the value of the text. The difference between on-demand and
+    always-read is the effect of the description.
     """
     await measure_arm(engine, None, examples, stage="no skill", what="the comparison with no skill")
     if engine.always_read is not None:
@@ -139,14 +139,14 @@ def _over_none(engine: Engine, best: Document, test: Sequence[Example]) -> Fract
 
 
 def _proposed_nothing(trained: TrainResult) -> bool:
-    """Return whether no edit could be tried although the initial skill has failures."""
+    """Return whether no edit was tried although the initial skill has failures."""
     state, own = trained.state, trained.engine.plan.optimize.method == "skillc"
     tried = state.counters.screened or state.memory.rejected or state.accepted
     return own and state.decisions > 0 and not tried and trained.stopped != "perfect"
 
 
 async def _judged(engine: Engine, initial: Document, best: Document, test: Sequence[Example], look: int) -> Verdict:
-    """Measure both skills side by side, unmeasured examples up to three times, and judge the gain."""
+    """Measure both skills side by side, retry unmeasured examples up to three times, and judge the gain."""
     samples, goal = engine.plan.optimize.samples, engine.plan.goal
     arms = [ComparisonArm(engine.rollouts, skill, "test") for skill in (initial, best)]
     todo, tried = list(test), False
@@ -176,7 +176,7 @@ async def _judged(engine: Engine, initial: Document, best: Document, test: Seque
 
 @dataclass(frozen=True, slots=True)
 class ComparisonArm:
-    """One skill under one model, or the model alone; `stage` is for the ledger."""
+    """One skill, or no skill, with one model. `stage` is its name in the ledger."""
 
     rollouts: Rollouts
     skill: Document | None
@@ -184,7 +184,7 @@ class ComparisonArm:
 
 
 async def measure_side_by_side(arms: Sequence[ComparisonArm], examples: Sequence[Example], *, samples: int) -> None:
-    """Measure all arms for an example, then for the next one; only unmeasured cells are run.
+    """Measure all arms example by example; only unmeasured cells are run.
 
     Raises:
         PermanentFailure, BudgetReached: from the models.

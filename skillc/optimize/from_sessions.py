@@ -1,9 +1,8 @@
-"""Examples that are made from recorded sessions: which sessions an edit is from, and which texts may not become a rule.
+"""Examples from recorded sessions: find the sessions behind an edit, and reject texts that must not become a rule.
 
-A text in a session is data. A rule that asks for what the scan of sessions finds, or that repeats a passage of an
-example, is refused, also if it improves the score; so is a script with such a text, or one whose code sends data, reads
-secrets or runs code from elsewhere where the version before did not. Runs whose data has no field `session` behave as
-if this were not here.
+Text in a session is untrusted data. A rule is rejected, even if it improves the score, if it contains something that
+the scan of sessions flags or copies a passage of an example. A script is rejected for the same reasons, or if its code
+newly sends data, reads secrets or runs downloaded code. Nothing here applies to data without a `session` field.
 """
 
 from __future__ import annotations
@@ -23,31 +22,31 @@ from skillc.sessions.code_asks import asks_of_code
 from skillc.sessions.poison import revealed, scan_rule
 
 _RUN = 8
-"""Words in a row that a rule may not share with an example; a rule that quotes a few words shares less."""
+"""A rule that shares this many consecutive words with an example is a copy. A short quotation stays below it."""
 _FEWEST = 5
-"""Words of a sentence from which on all of it may not be one of an example."""
+"""A sentence of at least this many words must not occur in an example."""
 _FEWEST_LETTERS = 10
 _ENCODED = 24
-"""Letters of a word that is no word, such as encoded text."""
+"""A word of at least this many letters is not natural language, for example encoded text."""
 _SENTENCE = re.compile(r"[.!?:;。！？\n]+(?:\s|$)|[。！？\n]")
 
 
 def has_sessions(engine: Engine) -> bool:
-    """Return whether the data names the sessions that it is from: by a field, or as `SkillOptimizer` takes it."""
+    """Return whether the examples name their sessions, in a field or in the form that `SkillOptimizer` uses."""
     return any(field.name == SESSION for field in engine.plan.data.fields) or any(
         SESSION in example.fields for example in engine.dataset.train
     )
 
 
 def sessions_of(engine: Engine, examples: Iterable[str] | None) -> list[str]:
-    """Return the keys of the sessions of some training examples, by their ids; of all if None."""
+    """Return the session keys of the training examples with these ids; of all examples if None."""
     ids = None if examples is None else set(examples)
     keys = (e.fields.get(SESSION) for e in engine.dataset.train if ids is None or e.id in ids)
     return sorted({key for key in keys if isinstance(key, str) and key})
 
 
 def refusal(engine: Engine, text: str) -> str:
-    """Return why a text may not become a rule, empty if it may."""
+    """Return why a text must not become a rule; empty if it may."""
     if not text.strip() or not has_sessions(engine):
         return ""
     found = _asked(text)
@@ -57,7 +56,7 @@ def refusal(engine: Engine, text: str) -> str:
 
 
 def refused(engine: Engine, edits: Sequence[Edit], skill: Document) -> dict[Edit, str]:
-    """Return the edits of a skill whose texts may not become a rule, or a part of a script, each with the reason."""
+    """Return the edits whose text must not become a rule or part of a script, each with the reason."""
     whys = dict[Edit, str]()
     for edit in edits:
         if changes_script(skill, edit):
@@ -68,12 +67,12 @@ def refused(engine: Engine, edits: Sequence[Edit], skill: Document) -> dict[Edit
 
 
 def _written(edit: Add | Replace) -> str:
-    """Return what an edit adds to the skill: a heading is read like a rule."""
+    """Return the text that an edit adds to the skill, including headings."""
     return f"{edit.topic}\n{edit.text}" if isinstance(edit, Add) and edit.topic else edit.text
 
 
 def refusal_of(engine: Engine, before: Document, after: Document) -> str:
-    """Return why a candidate may not be tried: one of its new rules or texts may not be in a skill."""
+    """Return why a candidate must not be tried, because of a text that must not be in a skill; empty if it may."""
     if not has_sessions(engine):
         return ""
     known = {rule.text for rule in before.rules} | {section.text for section in before.sections}
@@ -87,7 +86,7 @@ def refusal_of(engine: Engine, before: Document, after: Document) -> str:
 
 
 def _script_refusal(engine: Engine, before: Document, after: Document) -> str:
-    """Return why the scripts of a skill may not be tried: one has or does what it did not before; empty if they may."""
+    """Return why a candidate's scripts are rejected: one newly contains or does something forbidden. Else empty."""
     if not has_sessions(engine):
         return ""
     old = {each.name: each.body for each in before.sections if each.is_script}
@@ -105,12 +104,12 @@ def _script_refusal(engine: Engine, before: Document, after: Document) -> str:
 
 
 def _asked(text: str) -> list[str]:
-    """Return what a text asks for that no rule may, by kind; the phrases first."""
+    """Return the forbidden requests in a text by kind, phrases first."""
     return [kind for kind, _ in scan_rule(text) or tuple(asks_for(revealed(text)))]
 
 
 def _is_copy(text: str, examples: Sequence[Example]) -> bool:
-    """Return whether a text has a passage or a whole sentence of an example's inputs, word for word."""
+    """Return whether a text contains a passage or a whole sentence of an example's inputs verbatim."""
     runs: list[str] = []
     for sentence in _SENTENCE.split(revealed(text)):
         words = _words(sentence)
@@ -119,7 +118,7 @@ def _is_copy(text: str, examples: Sequence[Example]) -> bool:
             size = min(_RUN, len(words))
             runs += [" ".join(words[i : i + size]) for i in range(len(words) - size + 1)]
         elif len(whole := " ".join(words)) >= _FEWEST_LETTERS and not whole.isascii():
-            runs.append(whole)  # A language that does not part words.
+            runs.append(whole)  # A language without spaces between words.
     return any(f" {run} " in read for example in examples for read in [_read(_inputs(example))] for run in runs)
 
 

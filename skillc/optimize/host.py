@@ -1,4 +1,4 @@
-"""Interfaces through which the loop reaches the run around it: progress, recorded results, the reserved budget."""
+"""Interfaces between the loop and its run: progress, recorded results, the reserved budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 TESTS = "script tests"
-"""What is to blame for the rejection of a candidate whose script fails its tests; no gate has this name."""
+"""The `blame` of a candidate that is rejected because its script fails its tests; no gate has this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class CandidateProgress:
         candidate: its number in the pool, from 1.
         gains, losses: validation examples on which its goal is above and below the incumbent's.
         evaluated: examples measured for both, `of` how many.
-        goal: the mean of the goal as in the history; two ends while it is open.
+        goal: the mean of the goal as in the history; an interval while it is open.
         gates: each gate with the intervals of its operands.
     """
 
@@ -41,42 +41,42 @@ class CandidateProgress:
 
 
 class Observer:
-    """Events of the loop, and the request to stop. No event changes a decision; by default each is ignored."""
+    """Receive the loop's events and return the stop request. Events never change a decision."""
 
     def step(self, position: Position, incumbent: JsonValue) -> None:
         """Start a step or another part of an epoch; `incumbent` is its mean goal on validation, as in the history.
 
-        One position may be reported several times.
+        A position can be reported several times.
         """
 
     def candidates(self, edits: Sequence[Sequence[str]]) -> None:
         """Start the gates of candidates, each described by its edits."""
 
     def seen(self, candidates: Sequence[CandidateProgress]) -> None:
-        """Finish a wave of the gates, with the evidence on each candidate that remains."""
+        """Report the end of a wave of the gates, with the evidence on each remaining candidate."""
 
     def stage(self, name: str, total: int) -> None:
         """Start a stage of at most `total` rollouts, or replies of the optimizer."""
 
     def advance(self, count: int = 1) -> None:
-        """Finish some of them."""
+        """Report finished units of the stage."""
 
     def note(self, message: str) -> None:
-        """Inform the user of a problem that does not stop the run."""
+        """Report a problem that does not stop the run."""
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
         """Report a decision."""
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """Report the number and the goal of an accepted candidate whose validation is complete."""
+        """Report the number and goal of an accepted candidate after its whole validation."""
 
     def stop_wanted(self) -> str | None:
-        """Return why the run should stop (`time`, `interrupted`), or None. Open work is cancelled and dropped."""
+        """Return why the run should stop (`time`, `interrupted`), or None. Work in flight is cancelled and dropped."""
         return None
 
 
 class ForwardingObserver(Observer):
-    """Forward each event that a subclass does not handle to another observer."""
+    """Forward all events to another observer, except those that a subclass overrides."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
@@ -86,7 +86,7 @@ def _forwarding(name: str) -> Callable[..., Any]:
     return lambda self, *arguments, **named: getattr(self._observer, name)(*arguments, **named)
 
 
-# Every event of `Observer`, so that a new one is forwarded too instead of being ignored.
+# Derived from `Observer`, so that a new event is forwarded too.
 for _name in [name for name in vars(Observer) if not name.startswith("_")]:
     setattr(ForwardingObserver, _name, _forwarding(_name))
 
@@ -113,7 +113,7 @@ class SilentObserver(Observer):
 
 
 def stop_reason(observer: Observer) -> str:
-    """Return why work was cancelled. Call it from `except CancelledError`: without a stop request it raises again."""
+    """Return why work was cancelled. Call it in `except CancelledError`: without a stop request it re-raises."""
     reason = observer.stop_wanted()
     if reason is None:
         raise
@@ -128,14 +128,15 @@ Work: TypeAlias = Callable[[], Awaitable[tuple[Value, bool]]]
 
 
 class Wave(Protocol):
-    """Results that are used together: failures among them become final when the wave closes."""
+    """A group of results that are used together. Its failures become final when the wave is closed."""
 
     async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
-        """Return the value recorded under a key, else do the work and record its value.
+        """Return the value recorded under a key; otherwise do the work and record its value.
 
         Args:
-            key: what the value depends on, within one run. A repeated key is the next attempt.
-            work: returns the value, and whether it is whole. A resumed run repeats a failure whose wave was not closed.
+            key: identifies everything the value depends on within one run. A repeated key is the next attempt.
+            work: returns the value, and whether it succeeded. A resumed run repeats a failure whose wave was not
+                closed.
         """
 
     def close(self) -> None:
@@ -143,7 +144,7 @@ class Wave(Protocol):
 
 
 class Record(Protocol):
-    """Recorded results used to resume a run: outcomes and replies, each with what it was charged."""
+    """Recorded results used to resume a run: outcomes and replies, each with its charges."""
 
     def wave(self) -> Wave:
         """Open a wave."""
@@ -153,7 +154,7 @@ class Record(Protocol):
 
 
 class Unrecorded:
-    """A record that keeps nothing, and its waves."""
+    """Null implementation of a record and its waves."""
 
     def wave(self) -> Wave:
         """Return itself."""
@@ -170,17 +171,17 @@ class Unrecorded:
 
 
 class Reserve(Protocol):
-    """The part of the budget that is reserved for the final test."""
+    """Budget reserved for the final test."""
 
     def set_aside(self) -> None:
-        """Reserve it from now on."""
+        """Start to withhold it from the loop."""
 
     def open_reserve(self) -> None:
         """Release it for the final test."""
 
 
 class NoReserve:
-    """Reserves nothing, because there is no final test."""
+    """Null implementation of a reserve, for runs without a final test."""
 
     def set_aside(self) -> None:
         """Do nothing."""

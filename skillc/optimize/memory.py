@@ -1,9 +1,10 @@
 """The memory of a run: fates of edits, the shelf, and what the last candidates changed on training cases.
 
-Only an edit with own evidence against it is rejected for good. One that the budget cut, or that failed in a bundle
-without breaking anything, waits on the shelf and returns as a proposal, without a call of the optimizer.
+An edit is rejected for good only if there is evidence against that edit itself. An edit that was cut by the edit
+budget, or that failed in a bundle without breaking anything, waits on the shelf and is proposed again without an
+optimizer call.
 
-Effects are read from the cases of the screen, of a draft's trial, and of batches that an earlier incumbent also met.
+Effects come from the cases of the screen, of a draft's trial, and of batches that an earlier incumbent was also run on.
 Prefetched rollouts do not count, because they depend on the caps.
 """
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 # The most returns of an edit from the shelf.
 RETURNS = 2
-# Validation examples without a change that are evidence against an edit which cured its author's cases only.
+# This many unchanged validation examples are evidence against an edit that cured only its author's cases.
 ENOUGH = 8
 
 Fate = dict[str, JsonValue]
@@ -43,7 +44,7 @@ def fate(proposal: Proposal, what: str, why: str = "") -> Fate:
 
 
 def shelve(state: SearchState, proposals: Iterable[Proposal], why: str) -> tuple[SearchState, list[Fate]]:
-    """Put proposals on the shelf in order; drop those that returned too often or do not fit."""
+    """Put proposals on the shelf in order; drop those that returned too often or exceed its capacity."""
     shelf, fates = list(state.memory.shelf), []
     known = {wording(proposal.edit) for proposal in shelf}
     for proposal in proposals:
@@ -63,7 +64,7 @@ def shelve(state: SearchState, proposals: Iterable[Proposal], why: str) -> tuple
 def unshelve(state: SearchState, proposals: Sequence[Proposal]) -> tuple[SearchState, list[Proposal], list[Fate]]:
     """Empty the shelf: append its proposals to those of a step, without their earlier screening.
 
-    Edits that the incumbent now refuses are dropped.
+    Edits that no longer apply to the incumbent are dropped.
     """
     back, fates = [], []
     for proposal in state.memory.shelf:
@@ -116,9 +117,9 @@ def shelve_unchosen(
 def evidence_against(proposal: Proposal, part: Flips, *, alone: bool, known: int) -> str:
     """Describe the evidence against one edit of a rejected bundle; empty if there is none.
 
-    An edit that broke more than it cured should be narrower. One that cured neither an unseen failure in the screen
-    nor anything on validation should be wider. The verdict of the gates counts for an edit that is `alone` in its
-    bundle. `part` are the flips associated with the edit, of `known` measured validation examples.
+    An edit that broke more than it cured is too wide. An edit that cured neither an unseen failure in the screen nor
+    anything on validation is too narrow. If the edit is `alone` in its bundle, the verdict of the gates is evidence
+    too. `part` contains the flips associated with the edit, of `known` measured validation examples.
     """
     cured, broke = len(part.cured), len(part.broke)
     counts = f"cured {cured} and broke {broke} of {known} validation examples"
@@ -197,7 +198,7 @@ def with_effect(
             row = fate_of.get(text, {})
             fate = str(row.get("fate", ""))
             if (listed and fate == "rejected") or changes_script(before, proposal.edit):
-                # The list of rejected edits contains the whole text and the counts.
+                # The rejected-edit buffer contains the whole text and the counts.
                 text = shorten(text, _INPUT)
             elif "why" in row:
                 fate += f": {row['why']}"
@@ -213,7 +214,7 @@ def with_effect(
 
 
 def with_batch(engine: Engine, state: SearchState, batch: Sequence[Example]) -> SearchState:
-    """Remember what changed on the cases of a measured batch since an earlier incumbent met them."""
+    """Remember changes on the cases of a measured batch since an earlier incumbent was run on them."""
     now, met = state.incumbent, state.memory.met
     better: list[str] = []
     worse: list[str] = []

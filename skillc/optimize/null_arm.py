@@ -1,4 +1,4 @@
-"""The null arm: the initial skill, measured on validation a second time, and put through the gates against itself."""
+"""The null arm (A/A test): measure the initial skill twice on validation, and run the gates on it against itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from skillc.plan.schema import MetricPlan, Plan
 from skillc.stats.noise import Repeats, margin, noise_of
 
 MOST_ACCEPTED = Fraction(1, 10)
-"""The share of null comparisons that gates may accept without a warning; one at 95 % confidence accepts 5 %."""
+"""The share of null comparisons that gates may accept without a warning. A gate at 95 % confidence accepts 5 %."""
 SWAPS = 200
 """The most comparisons that `accepts_itself` makes of two measurements."""
 # Fewer for many groups, where each takes longer.
@@ -39,8 +39,8 @@ class NullGates:
 
     Attributes:
         accepted: whether they accept the second measurement against the first.
-        chance: the share of further comparisons that they accept, 200 for up to 500 split groups. In each the two
-            measurements of every group are exchanged or not by chance, since they differ by chance alone.
+        chance: the share of permuted comparisons that they accept, of 200 for up to 500 split groups. Each comparison
+            swaps the two measurements of every group at random, since they differ by chance alone.
     """
 
     accepted: bool
@@ -52,10 +52,10 @@ class NullArm:
     """Two measurements of the initial skill on the same validation examples.
 
     Attributes:
-        examples: those that both measurements scored.
-        changed: those whose goal differs.
+        examples: number of examples scored by both measurements.
+        changed: number of those whose goal differs.
         difference: mean of the second measurement minus that of the first, in points of the goal.
-        margin: the gain that the skill exceeds against itself in 5 % of comparisons.
+        margin: the gain over itself that the skill exceeds in 5 % of comparisons.
         gates: the program's gates on the two; None without gates for steps, or with `accept = always`.
     """
 
@@ -67,7 +67,7 @@ class NullArm:
 
 
 async def measure_null_arm(engine: Engine, skill: Document) -> NullArm | None:
-    """Measure a skill a second time, as far as the budget admits; report and return what that shows."""
+    """Measure a skill a second time, as far as the budget admits; report and return the null arm."""
     samples, examples = engine.plan.optimize.samples, engine.dataset.validation
     again = range(samples, 2 * samples)
     whole = await measure_arm(engine, skill, examples, stage=NULL_ARM, what="the null arm", samples=again)
@@ -79,7 +79,7 @@ async def measure_null_arm(engine: Engine, skill: Document) -> NullArm | None:
 
 
 def null_arm_of(engine: Engine, skill: Document) -> NullArm | None:
-    """Return what two measurements of a skill show; None if no example was measured twice."""
+    """Compute the null arm from two measurements of a skill; None if no example was measured twice."""
     samples, goal = engine.plan.optimize.samples, engine.plan.goal
     twice, measured = range(2 * samples), engine.rollouts.is_measured
     again = [example for example in engine.dataset.validation if measured(skill, example, twice)]
@@ -109,7 +109,7 @@ def _total(engine: Engine, skill: Document, example: Example, start: int) -> int
 
 
 def null_notes(engine: Engine, skill: Document, found: NullArm) -> Iterator[str]:
-    """Yield what the null arm of a skill shows, and a warning of each gate that asks for less than the noise."""
+    """Yield notes on the null arm, and a warning for each gate whose margin is smaller than the noise."""
     if not found.changed:
         yield f"null arm: measured again, the initial skill scores alike on all {found.examples} validation examples"
         return
@@ -129,7 +129,7 @@ def null_notes(engine: Engine, skill: Document, found: NullArm) -> Iterator[str]
 
 
 def regression_notes(engine: Engine, skill: Document) -> Iterator[str]:
-    """Yield a warning of each gate on regressions that a skill does not pass against itself.
+    """Yield a warning for each gate on regressions that a skill fails against itself.
 
     Between means of k samples the A/A rate is smaller by the root of k (docs/design/statistics.md).
     """
@@ -145,7 +145,7 @@ def regression_notes(engine: Engine, skill: Document) -> Iterator[str]:
 
 
 def self_regression(engine: Engine, skill: Document, metric: str) -> Fraction | None:
-    """Return the A/A rate: what a skill loses against itself between two rollouts, as `regressed` counts it.
+    """Return the A/A rate: the loss of a skill against itself between two rollouts, as `regressed` counts it.
 
     It is the mean over validation examples of half the distance between samples 0 and 1, since half of the
     differences are losses; None if no example has both.
@@ -170,7 +170,7 @@ def _tolerances(plan: Plan) -> Iterator[tuple[str, str, Fraction]]:
 
 
 def stricter_gates(plan: Plan, least: Fraction) -> tuple[str, str]:
-    """Return two gates on the goal that ask for more than the noise."""
+    """Return two gates on the goal that require more than the noise."""
     goal = plan.goal
     claim = f"candidate.{goal.name} > incumbent.{goal.name}"
     if goal.shown_unit == units.SHARE:
@@ -193,7 +193,7 @@ def amount(value: Fraction, goal: MetricPlan) -> str:
 def accepts_itself(
     engine: Engine, skill: Document, examples: Sequence[Example], first: Sequence[int], second: Sequence[int]
 ) -> NullGates | None:
-    """Put one skill through the gates of steps as its own candidate; None without gates or examples.
+    """Run the gates for steps on a skill as its own candidate; None without gates or examples.
 
     Comparisons that read a training batch do not apply.
 
@@ -245,7 +245,7 @@ class _Pair:
         return Evidence(split, plain.batch, plain.texts, plain.planned, plain.seed)
 
     def _split(self, is_late: Callable[[SkillState, Example], bool]) -> SplitEvidence:
-        """Return the evidence in which a skill has its second measurement on the examples where it is late."""
+        """Return evidence that uses the second measurement of a skill where `is_late` holds."""
         split = self._plain.validation
 
         def known(state: SkillState, example: Example, sample: int) -> Outcome | None:

@@ -30,7 +30,7 @@ from skillc.tasks.runner import Rollout
 from skillc.telemetry.spans import NO_SPAN, Attributes, Span, span
 from skillc.trajectories.trajectory import Trajectory
 
-# How one rollout is run: skill (None for no skill), example, sample index, stage.
+# Arguments of one rollout: skill (None for no skill), example, sample index, stage.
 Runner = Callable[[Skill | None, Example, int, str], Awaitable[Rollout]]
 
 # Digest of the skill, id of the example, sample.
@@ -39,11 +39,11 @@ _Key: TypeAlias = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One measured rollout: a cell per metric, and what a prompt may show of it.
+    """One measured rollout: a cell per metric, and the parts that a prompt may show.
 
     Attributes:
         failure: why a judge gave no verdict; empty if all did, or if the rollout itself failed.
-        judged: comparisons of judges in both orders, those that the order decided, and verdicts that report
+        judged: number of comparisons in both orders, number that the order decided, and number of verdicts that report
             instructions in the answer.
         statements: for each judge of statements, in the order of the plan, the score of each in millionths and its
             evidence.
@@ -94,7 +94,7 @@ class Outcome:
 
 
 class _ReadSkill(NamedTuple):
-    """A skill as a rollout gets it, with the digest of the skill and that of what a target can read of it."""
+    """A skill as a rollout gets it, with its digest and the digest of the part that the target can read."""
 
     key: str
     skill: Skill | None
@@ -219,7 +219,7 @@ class Rollouts:
 
             async def rolled_out() -> Outcome:
                 try:
-                    # Where only a judge failed, the rollout itself is not repeated.
+                    # If only a judge failed, the rollout itself is not repeated.
                     rollout = (
                         Rollout(earlier.trajectory)
                         if earlier is not None and earlier.failure
@@ -263,17 +263,17 @@ class Rollouts:
         repeat: int = 1,
         attempts: int = 1,
     ) -> list[Outcome | None]:
-        """Return the outcomes of known rollouts whose judges are asked anew, None for an example without a rollout.
+        """Ask the judges of known rollouts again; return the outcomes, None for an example without a rollout.
 
-        The outcomes of `measure` stay as they are.
+        The outcomes of `measure` are unchanged.
 
         Args:
             skill: of the rollouts.
             examples: of the rollouts.
             stage: for the ledger.
             sample: of the rollouts.
-            repeat: number of the judgement, from 1: another number is judged apart.
-            attempts: how often a judge that fails is asked.
+            repeat: number of the judgement, from 1. Each number is a separate judgement.
+            attempts: the maximum number of times a failing judge is asked.
 
         Raises:
             PermanentFailure, BudgetReached, MetricError: as `measure`.
@@ -306,7 +306,7 @@ class Rollouts:
         return outcomes
 
     async def _measure_initial(self, key: str, examples: Sequence[Example], *, stage: str, sample: int) -> None:
-        """Run the initial skill on examples first, if a judge compares with it; what has a rollout is not repeated."""
+        """If a judge compares with the initial skill, run it on the examples that have no such rollout yet."""
         if self._initial is None or key == self._read(self._initial).key:
             return
         missing = [each for each in examples if self._initial_rollout(each, sample) is None]
@@ -351,7 +351,7 @@ def _described(read: _ReadSkill, example: Example, sample: int, attempt: int, st
 
 
 def _measured_on(opened: Span, outcome: Outcome) -> None:
-    """Note the scores of a rollout on its span; one that was not measured has failed."""
+    """Set the scores of a rollout on its span; mark the span of an unmeasured rollout as failed."""
     if opened is NO_SPAN:
         return
     scored = {name: cell for name, cell in outcome.cells.items() if isinstance(cell, Scored)}
@@ -362,7 +362,7 @@ def _measured_on(opened: Span, outcome: Outcome) -> None:
 
 
 async def _recorded(wave: Wave, name: Sequence[JsonValue], work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-    """Return the outcome recorded under a name, else do the work and record it."""
+    """Return the outcome recorded under a name; otherwise do the work and record it."""
 
     async def recordable() -> tuple[Value, bool]:
         outcome = await work()
@@ -401,7 +401,7 @@ class Prefetcher:
         self.sent = self.wasted = 0
 
     def expect(self, batch: Sequence[Example]) -> None:
-        """Set the batch of the next step; empty if there is none, or if the skill will change before it."""
+        """Set the batch of the next step; empty if there is no next step or the skill will change before it."""
         self._next = tuple(batch)
 
     def send(self, skill: Document, *, beside: int) -> None:
@@ -417,7 +417,7 @@ class Prefetcher:
         self.sent += len(todo)
 
     async def arrive(self, skill: Document | None) -> None:
-        """Wait for all prefetched rollouts; those for another skill than the next step's are wasted.
+        """Await all prefetched rollouts. Those for a skill other than the next step's are wasted.
 
         Raises:
             BudgetReached, PermanentFailure, MetricError: as `Rollouts.measure`.
@@ -429,7 +429,7 @@ class Prefetcher:
             del self._open[0]
 
     async def drop(self) -> None:
-        """Cancel what is in flight."""
+        """Cancel the rollouts in flight."""
         tasks = [task for _, _, task in self._open]
         self._open.clear()
         for task in tasks:

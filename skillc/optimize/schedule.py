@@ -21,10 +21,10 @@ from skillc.outcomes import Example
 def edit_budget(schedule: SchedulePlan, step: int, steps: int, filled: Fraction = Fraction(1)) -> int:
     """Return the edit budget of step `step` (from 0) in a schedule of `steps` steps.
 
-    It decays from `start` to `end` with t, the lesser of the share of finished steps and the share `filled` of the
-    sections' limits: an empty skill keeps its many edits however late it is. `linear` is start + (end - start) t and
-    `cosine` end + (start - end) (1 + cos(pi t)) / 2, rounded to the nearest whole number. For `model` it is the most
-    that the model may choose.
+    It decays from `start` to `end` with t, the smaller of the share of finished steps and the share `filled` of the
+    sections' limits. An empty skill thus keeps a large edit budget even late in the run. `linear` is start + (end -
+    start) t and `cosine` end + (start - end) (1 + cos(pi t)) / 2, rounded to the nearest whole number. For `model` it
+    is the most that the model may choose.
     """
     if schedule.kind in ("constant", "model") or steps <= 1:
         return schedule.start
@@ -72,7 +72,7 @@ class Patience:
 
     Attributes:
         limit: the most steps without a gain, None for no limit.
-        min_gain: what accepts must add to the goal since the last reset, in goal points.
+        min_gain: the gain since the last reset that resets the count again, in goal points.
         reference: the goal's mean at the last reset.
     """
 
@@ -91,7 +91,7 @@ class Patience:
         return replace(self, waited=self.waited + 1, undecided=0)
 
     def decided(self) -> Patience:
-        """Return the count after a decision outside of steps, which only ends a series of undecided ones."""
+        """Return the count after a decision outside of steps. It only ends a series of undecided steps."""
         return replace(self, undecided=0)
 
     @property

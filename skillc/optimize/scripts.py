@@ -1,7 +1,7 @@
-"""Scripts of the skill behind their tests: a version that fails them is refused before a rollout uses it.
+"""Run the tests of a skill's scripts; a version that fails them is rejected before any rollout uses it.
 
-The results of a run are recorded like its outcomes, so that a resumed run decides alike. Tests that could not be run
-are no result: the proposal waits, or its candidate stays undecided.
+Test results are recorded like outcomes, so that a resumed run makes the same decisions. If tests cannot be run, there
+is no result: the proposal waits, or its candidate stays undecided.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillc.tasks.script_tests import ScriptTests
 
 ATTEMPTS = 3
-"""Times that tests are run if the sandbox does not start them."""
+"""Number of attempts if the sandbox does not start the tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ScriptVerdict:
     """Whether the scripts of a skill pass their tests.
 
     Attributes:
-        problem: which script does not, and what its tests print; empty if all pass.
+        problem: the script that fails, with the output of its tests; empty if all pass.
         unmeasured: whether tests could not be run, so that the scripts may be right or wrong.
     """
 
@@ -73,7 +73,7 @@ class TestedScripts:
         return self._tests.sources if self._tests is not None else MappingProxyType({})
 
     async def check(self, document: Document, *, first: bool = False) -> ScriptVerdict:
-        """Test the scripts of a skill, all of them where one changed, because they may use each other.
+        """Test the scripts of a skill: all of them if one changed, because they may import each other.
 
         `first` is the skill that the run begins with: a failure is not recorded, because the user will fix it.
         """
@@ -91,7 +91,7 @@ class TestedScripts:
         return PASSED
 
     async def require(self, initial: Document) -> None:
-        """Check the skill that a run begins with.
+        """Check the scripts of the run's initial skill.
 
         Raises:
             SkillcError: a script fails its tests, or they cannot be run.
@@ -140,6 +140,6 @@ def changes_script(document: Document, edit: Edit) -> bool:
 
 
 def without_scripts(document: Document, edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """Return the edits that change no script, of those that apply to a skill one after the other."""
+    """Return the edits that change no script, if all of them apply to the skill; otherwise none."""
     left = tuple(edit for edit in edits if not changes_script(document, edit))
     return left if all(report.applied for report in apply_edits(document, left).results) else ()

@@ -1,1 +1,1 @@
-"""`compile`, `compile --sanity` and `tidy`: each one run from the plan to its end, and its report."""
+"""The pipelines of `compile`, `compile --sanity` and `tidy`: run one plan to its end, and report."""

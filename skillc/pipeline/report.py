@@ -79,7 +79,7 @@ def compile_json(compiled: Compiled) -> dict[str, JsonValue]:
 
 
 def _judges_json(compiled: Compiled) -> dict[str, JsonValue]:
-    """Return what the judges took and how they compared, nothing without judges."""
+    """Return the usage and the comparisons of the judges; nothing without judges."""
     engine = compiled.trained.engine
     if not judges_of(engine.plan):
         return {}
@@ -131,7 +131,7 @@ def compile_table(compiled: Compiled, goal: str) -> RenderableType:
 
 
 def _compared(compiled: Compiled) -> list[str]:
-    """Return what skill, text and description are worth, and where the target opened the skill, on the test split."""
+    """Return the value of skill, text and description, and the openings of the skill, on the test split."""
     tested, lines = compiled.tested, list[str]()
     if tested.over_none is not None:
         lines.append(f"compared  {points(tested.over_none)} points against no skill on test (not part of the verdict)")
@@ -153,7 +153,7 @@ def _compared(compiled: Compiled) -> list[str]:
 
 
 def _certainty(compiled: Compiled) -> list[str]:
-    """Return how sure the result is, in the words of every view, and what chance alone does to the gates."""
+    """Return the certainty of the result in the wording of every view, and how the gates respond to chance alone."""
     lock, goal = compiled.lock, compiled.trained.engine.plan.goal
     found = [signal_words(goal), look_words(lock), detectable_words(lock, goal), noise_words(lock, goal)]
     null = compiled.tested.null_arm
@@ -164,7 +164,7 @@ def _certainty(compiled: Compiled) -> list[str]:
 
 
 def _gains(compiled: Compiled) -> list[RenderableType]:
-    """Return the gains by split where a metric beside the goal says what is true, else those that vanish."""
+    """Return the gains by split if another metric measures the truth; otherwise the gains that vanish."""
     metrics = shown_metrics(compiled.items)
     found = gains_block(compiled.items, metrics)
     if len(metrics) > 1 and found:
@@ -310,7 +310,7 @@ def _facts(compiled: Compiled) -> list[str]:
 
 
 def _look_at_lines(engine: Engine, state: SearchState) -> list[str]:
-    """Return the places of training examples whose answers may be wrong: an optimizer knows no rule for them."""
+    """Return the places of training examples whose answers may be wrong: the optimizer found no rule for them."""
     found = unexplained_examples(engine, state)
     if not found:
         return []
@@ -380,7 +380,7 @@ def _judges_share(plan: Plan, spent: dict[str, JsonValue]) -> tuple[dict[str, in
 
 
 def _judges_lines(plan: Plan, spent: dict[str, JsonValue]) -> list[str]:
-    """Render what all judges with a model of their own take together; nothing without such a judge."""
+    """Render the total usage of judges with a separate model; nothing without such a judge."""
     taken, shares = _judges_share(plan, spent)
     if not taken["calls"]:
         return []

@@ -149,7 +149,7 @@ def sanity_plan(plan: Plan, examples: int) -> Plan:
 
 
 def _plain(term: Term) -> Term:
-    """Replace a gate's demand for confidence by its claim: a dozen examples give no confidence."""
+    """Replace a gate's confidence requirement by its claim: a dozen examples cannot reach the confidence."""
     if not isinstance(term, Operation):
         return term
     if term.operator in ("and", "or", "not"):
@@ -172,7 +172,7 @@ def check_sanity(
     Raises:
         SkillcError: models, data or metrics cannot be used.
         BudgetReached: the caps do not even admit the baseline.
-        EndpointUnreachable: a model stayed out of reach.
+        EndpointUnreachable: a model stayed unreachable.
     """
     plan = planned.plan
     session = Session(plan, client, observer, stop)

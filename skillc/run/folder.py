@@ -1,4 +1,4 @@
-"""The folder of a run: its store, and the description of what it is a run of."""
+"""The folder of a run: its store, and the description of its inputs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class RunFolder:
             yield store
 
     def remove_earlier_format(self, store: RunStore) -> bool:
-        """Remove the files of an earlier version's format; return whether the run was recorded in one."""
+        """Remove the files of an earlier format; return whether the run was recorded in one."""
         found = [path for name in _EARLIER_FORMAT if (path := self.path / name).exists()]
         for path in found:
             path.unlink(missing_ok=True)
@@ -94,11 +94,11 @@ def make_home(home: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What a run is a run of.
+    """Description of a run's inputs.
 
     Attributes:
         program: the program's file name.
-        parts: digest of each thing that its decisions depend on, by its name in messages.
+        parts: digest of each input that its decisions depend on, by its name in messages.
         salt: part of every cache key; empty if cached replies may be used.
         finished: whether the run is finished.
     """
@@ -110,7 +110,7 @@ class RunInfo:
 
 
 def begin_run(folder: RunFolder, store: RunStore, program: str, parts: Mapping[str, str], *, fresh: bool) -> RunInfo:
-    """Resume the run in a folder, or begin it; `fresh` clears its store.
+    """Resume the run in a folder, or start it; `fresh` clears its store.
 
     Raises:
         SkillcError: the folder cannot be written.
@@ -135,7 +135,7 @@ def finish_run(folder: RunFolder, info: RunInfo) -> None:
 
 
 def changed_since_unfinished(folder: RunFolder, program: str, parts: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the parts that differ from the newest unfinished run of a program; none if this run was begun before."""
+    """Return the inputs that differ from the newest unfinished run of a program; none if this run exists."""
     if folder.info.exists():
         return ()
     runs = [path for path in (folder.home / "runs").glob("*/run.json") if path != folder.info]

@@ -1,8 +1,8 @@
 """The history of a skill: every decision of every compile as plain values, for git.
 
-A line is one decision of one run, with its link: a digest of the decision and of all before it in its run. The link
-identifies the decision in any file and order, so two branches merge as a union of their lines, and two compiles of one
-run that got different replies stay apart.
+A line is one decision of one run, with its link: a hash chain over the decision and all earlier decisions of its run.
+The link identifies the decision in any file and order. So two branches merge as a union of their lines, and two
+compiles of one run that got different replies stay separate.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def parse_history(text: str, name: str) -> list[dict[str, JsonValue]]:
 
 
 def union(lines: Iterable[Decision]) -> list[dict[str, JsonValue]]:
-    """Return each decision once, at its first position; of duplicates the one with its whole validation."""
+    """Return each decision once, at its first position. Of duplicates, keep the one with the whole validation."""
     found: dict[str, dict[str, JsonValue]] = {}
     for line in lines:
         link = line.get("link")
@@ -89,7 +89,7 @@ def linked(run: str, decisions: Sequence[Decision]) -> list[dict[str, JsonValue]
 
 
 def head_of(run: str, decisions: Sequence[Decision]) -> str:
-    """Return the link of the last decision, which identifies the whole run; without decisions, of the run alone."""
+    """Return the link of the last decision, which identifies the whole run; without decisions, the link of the run."""
     link = hashlib.sha256(f"history\0{run}".encode()).hexdigest()
     for decision in decisions:
         link = _link(link, decision)
@@ -102,7 +102,7 @@ def _link(previous: str, decision: Decision) -> str:
 
 
 def decisions_until(lines: Iterable[Decision], run: str, head: str) -> list[Decision] | None:
-    """Return in order the decisions of a run that ends with a link, from lines of any runs in any order.
+    """Return the decisions of the run that ends with a link, in order, from lines of any runs in any order.
 
     None if one is missing or was changed.
     """
@@ -130,8 +130,8 @@ def decisions_until(lines: Iterable[Decision], run: str, head: str) -> list[Deci
 def history_text(old: Sequence[Decision], run: str, decisions: Sequence[Decision]) -> str:
     """Return the new text of the file: the old lines, then the decisions of this run.
 
-    A repeated or resumed run replaces the lines that it repeats, so that the same compile writes the same bytes. Lines
-    of a compile that decided differently stay.
+    A repeated or resumed run replaces its own lines, so that the same compile writes the same bytes. Lines of a compile
+    that decided differently are kept.
     """
     new = linked(run, decisions)
     again = {line["link"] for line in new}

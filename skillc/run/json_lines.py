@@ -103,7 +103,7 @@ class JsonLines(Progress):
         self.report_progress()
 
     def report_progress(self) -> None:
-        """Write how far the stage is, what was spent, and what is in flight."""
+        """Write the progress of the stage, the spending, and the calls in flight."""
         spent, left, status = self.spent(), self.seconds_left(), self.status
         roles: dict[str, JsonValue] = {
             role: {"calls": each.calls, "tokens": each.tokens, "cost_nano": each.cost}
@@ -122,7 +122,7 @@ class JsonLines(Progress):
 
 
 def status_after(status: Status, event: Mapping[str, Any]) -> Status:
-    """Return the status of a run after an event that was written; other events leave it as it is."""
+    """Apply a recorded event to the status of a run; an unknown event leaves it unchanged."""
     match event["event"]:
         case "start":
             return Status()

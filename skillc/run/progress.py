@@ -1,4 +1,4 @@
-"""Progress of a run: its last reports, as plain lines or not shown; `skillc/watch` draws them on a terminal."""
+"""Progress of a run: keep the last reports, and print plain lines or nothing. `skillc/watch` draws them."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Progress(Observer):
         self.changed("advance")
 
     def waiting(self, text: str | None) -> None:
-        """Keep what the whole run waits for; None when it continues."""
+        """Set the reason why the whole run waits; None when it continues."""
         still = text is not None and self.status.waiting is not None
         self.status = replace(self.status, waiting=text)
         self.changed("still waiting" if still else "waiting")
@@ -229,7 +229,7 @@ class LineProgress(Progress):
         self.print(Text(f"note: {message}", style="yellow"))
 
     def decided(self, record: Mapping[str, JsonValue]) -> None:
-        """Print one line; on a terminal that is too narrow the reason is wrapped below it."""
+        """Print one line; on a narrow terminal the reason is wrapped below it."""
         goal = record.get("goal")
         self._is_partial = isinstance(goal, dict) and isinstance(goal.get("candidate"), list)
         line, why = decision_line(record), _why(record)
@@ -240,7 +240,7 @@ class LineProgress(Progress):
         self._console.print(Padding(Text(why, style="dim"), (0, 0, 0, 17 if self._console.width > 60 else 4)))
 
     def completed(self, record: Mapping[str, JsonValue]) -> None:
-        """Print the whole validation if the decision was made on a part of it."""
+        """Print the result on the whole validation split if the decision was made on part of it."""
         super().completed(record)
         if self._is_partial:
             self.print(Text(" " * 27).append(f"= {percent(record['goal'])} on all of validation", style="dim"))

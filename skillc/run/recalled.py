@@ -1,4 +1,4 @@
-"""Recorded outcomes of other runs, as a record that answers from them."""
+"""A record that answers from recorded outcomes of other runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def record_key(key: Sequence[JsonValue]) -> bytes:
 
 
 class Recalled:
-    """A record that answers from known values, and its waves; what it does not know is done."""
+    """A record, and its waves, that answers from known values and does the work for unknown ones."""
 
     def __init__(self, known: Mapping[bytes, Value]) -> None:
         self._known = known
@@ -29,7 +29,7 @@ class Recalled:
     step = wave
 
     async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
-        """Return the known value, else do the work."""
+        """Return the known value; otherwise do the work."""
         known = self._known.get(record_key(key))
         return known if known is not None else (await work())[0]
 

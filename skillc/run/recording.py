@@ -1,8 +1,8 @@
-"""The events of a run at work, recorded in its folder for views: what the store does not have.
+"""Events of a running run, recorded in its folder for views. The store does not contain them.
 
 The lines are those of `--json-lines`, each with the time `at`. They contain the stage, the evidence while gates are
-open, the calls in flight and the time of each stage. A compile reads none of them but the seconds of earlier sessions,
-for display, so a file that cannot be written ends the recording and not the run.
+open, the calls in flight and the time of each stage. A compile reads only the seconds of earlier sessions from them,
+for display. If the file cannot be written, the recording ends but the run continues.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skillc.optimize.host import Observer
 from skillc.run.json_lines import JsonLines
 from skillc.run.progress import InFlight, Progress, RunFacts, Snapshot
 
-# Locks of files, which Windows has in another form: a run is not known to be at work there.
+# File locks. Windows has another API, so it is unknown there whether a run is active.
 _fcntl: ModuleType | None = None
 with suppress(ImportError):
     import fcntl
@@ -32,13 +32,13 @@ with suppress(ImportError):
 
 FILE = "progress.jsonl"
 Event: TypeAlias = Mapping[str, Any]
-# Bytes of the file, above which the older half of its least important events is removed.
+# Above this size in bytes, the older half of the least important events is removed.
 MOST = 16_000_000
 _MINOR = frozenset({"evidence", "progress", "candidates", "waiting"})
 # Seconds between reports of calls in flight while nothing else happens.
 _PULSE = 1.0
 _TRIES = 20
-# A gap that a run was stopped for, or a machine asleep, is no time of a stage.
+# Longer gaps are not time of a stage: the run was stopped, or the machine was asleep.
 _LONGEST = 6 * 3600.0
 
 
@@ -90,7 +90,7 @@ class RecordedObserver(Observer):
         self._first, self._second = first, second
 
     def waiting(self, text: str | None) -> None:
-        """Pass on what the whole run waits for, such as a server, to what displays it."""
+        """Pass on the reason why the whole run waits, such as a server."""
         if isinstance(self._first, Progress):
             self._first.waiting(text)
         self._second.waiting(text)
@@ -113,14 +113,14 @@ for _name in [name for name in vars(Observer) if not name.startswith("_") and na
 
 
 class _Recorder(JsonLines):
-    """Writes events also where a stage takes long."""
+    """Write events, also periodically during a long stage."""
 
     _reported: JsonValue = None
 
     def pulse(self, done: threading.Event) -> None:
         """Report progress from time to time where it changed, until `done`."""
         while not done.wait(_PULSE):
-            # The loop may be changing what is read.
+            # The loop may modify the data concurrently.
             with suppress(RuntimeError):
                 state: JsonValue = [self.status.stage, self.status.done, dict(self.in_flight()), self.spent().calls]
                 if state != self._reported:
@@ -145,7 +145,7 @@ class _EventFile:
             self._mark()
 
     def _mark(self) -> None:
-        """Lock the file; a reader that looks at the lock holds it for an instant."""
+        """Lock the file. A reader that probes the lock holds it only briefly."""
         for _ in range(_TRIES if _fcntl is not None else 0):
             try:
                 _fcntl.flock(self._file, _fcntl.LOCK_EX | _fcntl.LOCK_NB)  # type: ignore[union-attr]
@@ -186,7 +186,7 @@ class _EventFile:
             try:
                 self._file.write(data)
             except OSError:
-                # A full disk, say. The file stays open for its lock.
+                # For example a full disk. The file stays open to keep its lock.
                 self._broken = True
                 return
             self._size += len(data)
@@ -229,7 +229,7 @@ def _name_of(line: bytes) -> str:
 
 
 def events_in(data: bytes) -> list[Event]:
-    """Return the events in the lines of a file; a line that is torn or damaged is left out."""
+    """Return the events in the lines of a file, without torn or damaged lines."""
     found: list[Event] = []
     for line in data.split(b"\n"):
         with suppress(ValueError):
@@ -248,7 +248,7 @@ def read_events(folder: Path) -> list[Event]:
 
 
 def is_at_work(folder: Path) -> bool | None:
-    """Return whether a process works on a run; None if that is not known."""
+    """Return whether a process is running a run; None if unknown."""
     if _fcntl is None:
         return None
     try:

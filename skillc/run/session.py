@@ -1,4 +1,4 @@
-"""One assembly of a run: its record, its observer, the client, and the engine that the loop works with."""
+"""Assembly of a run: its record, observer and client, and the engine of the loop."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ from skillc.tools.tool import Tool
 
 
 class RunRecord:
-    """Recorded outcomes and decisions of a run: answers repeated work, and compares repeated decisions.
+    """Record of outcomes and decisions: answers repeated work, and compares repeated decisions with the recorded ones.
 
     Args:
-        client: what the recorded calls are charged to.
+        client: the client that recorded calls are charged to.
 
     Raises:
         SkillcError: the store cannot be read.
@@ -79,7 +79,7 @@ class RunRecord:
         self._store.sync()
 
     def decide(self, decision: Decision) -> None:
-        """Record a decision and all that it is based on, or compare it with the recorded one.
+        """Record a decision and everything it is based on, or compare it with the recorded one.
 
         Raises:
             SkillcError: an earlier session of this run decided differently, or the store cannot be written.
@@ -107,7 +107,7 @@ class RecordedWave:
         self._failed: list[tuple[bytes, Value, Any]] = []
 
     async def once(self, key: Sequence[JsonValue], work: Work) -> Value:
-        """As `Wave.once`; a recorded value is charged again as it was then."""
+        """As `Wave.once`; a recorded value is charged again with its recorded charges."""
         name = record_key(key)
         known = self._store.recall(name)
         if known is not None:
@@ -124,7 +124,7 @@ class RecordedWave:
         return value
 
     def close(self) -> None:
-        """Record the failures: from here on they have been used."""
+        """Record the failures, because they are used from now on."""
         for outcome in self._failed:
             self._store.add_outcome(*outcome)
         self._failed.clear()
@@ -137,7 +137,7 @@ def _charge(entry: Sequence[Any]) -> Charge:
 
 @contextmanager
 def open_record(store: RunStore, client: Client, salt: str) -> Iterator[RunRecord]:
-    """Record what a client does in the store of a run, and answer from it what is recorded there.
+    """Open a record that stores a client's work in a run's store, and answers recorded work from it.
 
     Args:
         store: of the run; may be closed afterwards.
@@ -155,7 +155,7 @@ def open_record(store: RunStore, client: Client, salt: str) -> Iterator[RunRecor
 
 
 class RunObserver(ForwardingObserver):
-    """Passes reports to an observer, records each decision first, and adds the stop request.
+    """Observer that records each decision, forwards all reports, and adds the stop request.
 
     Attributes:
         decisions: so far, each with its whole validation once that is complete.
@@ -194,12 +194,12 @@ class RunObserver(ForwardingObserver):
 
 
 class Session:
-    """A client at work for one run.
+    """A client together with the observer and record of one run.
 
     Args:
         client: answers the run's calls; its maker closes it.
         observer: receives the reports of the run.
-        record: answers what earlier sessions of the run have done, or what other runs have; None keeps no record.
+        record: answers work of earlier sessions of the run, or of other runs; None keeps no record.
 
     Attributes:
         watch: the observer of everything in the run.
@@ -235,8 +235,8 @@ class Session:
     ) -> Rollouts:
         """Return rollouts of the program's task, or that of another plan, with a role's model, scored by a meter.
 
-        Their samples count from `first_sample`, apart from those of other runs with the same replies in the cache. At
-        most `most` of them are in flight at once; None sets no limit.
+        Their sample numbers start at `first_sample`, so that other runs do not get the same cached replies. At most
+        `most` of them are in flight at once; None sets no limit.
         """
         plan = plan or self.plan
         runner = RolloutRunner(plan, self.client, role=role, root=meter.root, most=most)
@@ -275,7 +275,7 @@ class Session:
 
     @asynccontextmanager
     async def connected(self) -> AsyncIterator[None]:
-        """At the end, close the connections opened inside, and end what rollouts have started."""
+        """On exit, close the connections opened inside and stop the processes that rollouts started."""
         async with self.client.connected():
             try:
                 with self.traced():
@@ -309,7 +309,7 @@ class Session:
             rollouts: measure skills on them.
             reserve: the part of the budget that is kept for the final test.
             optimizer: by default the optimizer model.
-            estimated: the expected cost of calls, if a rollout makes the calls of the program's task.
+            estimated: the expected cost of calls, if rollouts make the calls of the program's task.
             always_read: as in `Engine`.
         """
         return Engine(
@@ -346,9 +346,9 @@ class Session:
         return None if cost is None else math.ceil(cost * 10**9)
 
     def _admits(self, each: int, rollouts: int) -> bool:
-        """Return whether so many rollouts fit under the caps, each with its calls and those of judges and users.
+        """Return whether some rollouts fit under the caps, each with its own calls and those of judges and users.
 
-        A judge may be asked twice for its verdict.
+        A judge can be asked twice for its verdict.
         """
         judged = 2 * sum(judge.calls for judge in judges_of(self.plan))
         calls = each + judged + len(list(simulated_users(self.plan)))
@@ -363,10 +363,10 @@ def parts_of_run(
     start: Document | None = None,
     task: str = "",
 ) -> dict[str, str]:
-    """Return the digests of all that a run's decisions depend on; they identify the run.
+    """Return the digests of all inputs that a run's decisions depend on. They identify the run.
 
-    `start` is the skill that the run begins with, unless it is the program's; `task` is a digest of what is done to it,
-    unless that follows from the plan.
+    `start` is the initial skill, unless it is the program's. `task` is a digest of the work, unless it follows from the
+    plan.
     """
     first = [digest(skill) for skill in (initial_skill(plan, root), start) if skill is not None]
     return run_parts(

@@ -22,7 +22,7 @@ _BEFORE_AND_AFTER = ("baseline", "no skill", "final test")
 
 
 class TracingObserver(ForwardingObserver):
-    """Opens and closes spans by the events of a run, and forwards all of them."""
+    """Observer that opens and closes spans on the events of a run, and forwards all events."""
 
     def __init__(self, observer: Observer) -> None:
         super().__init__(observer)
@@ -74,7 +74,7 @@ class TracingObserver(ForwardingObserver):
         super().decided(record)
 
     def _opened(self, place: str) -> bool:
-        """Make `train` the stage, and return whether a step has to be opened."""
+        """Enter the stage `train`; return whether a step must be opened."""
         if self._stage_name != TRAIN:
             self._leave_stage()
             self._stage, self._stage_name = self._start(f"stage {TRAIN}", self._run, {}), TRAIN

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 
 class Stop:
-    """Cancels work in flight, so that only earlier decisions count.
+    """Stop request that cancels work in flight, so that only earlier decisions count.
 
     Args:
         seconds: until the deadline, counted from `begin`; None for no deadline.
@@ -42,13 +42,13 @@ class Stop:
             self._cut()
 
     def begin(self) -> None:
-        """Start the clock unless it is running; from any thread."""
+        """Start the clock unless it is running. Thread-safe."""
         if self._seconds is not None and self._end is None:
             self._end = time.monotonic() + self._seconds
             self._rearm()
 
     def excuse(self, seconds: float) -> None:
-        """Extend the deadline by time that does not count, such as a server's start; from any thread."""
+        """Extend the deadline by time that does not count, such as a server's start. Thread-safe."""
         if self._end is not None:
             self._end += seconds
             self._rearm()

@@ -161,7 +161,7 @@ class TimeLeft:
             done = max(0, expected.before - spent.calls)
             return done + expected.step * expected.steps + expected.after
         whole = self._step - 1
-        # The plan's figure counts as one step beside those that were measured.
+        # The plan's estimate counts as one step in addition to the measured ones.
         each = (expected.step + self._at_step.calls - self._at_first_step.calls) / (1 + whole)
         open_ = max(Fraction(0), each - (spent.calls - self._at_step.calls))
         return open_ + each * max(0, expected.steps - self._step) + expected.after

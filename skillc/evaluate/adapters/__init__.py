@@ -1,6 +1,6 @@
-"""Does training beat the skill: one model without and with a LoRA adapter, without and with the compiled skill.
+"""Compare training with the skill: one model with and without a LoRA adapter, with and without the compiled skill.
 
-`adapter` finds adapters and reads what is known of their training; `judges` reads how far judges can be trusted; `job`
-resolves arms and pairs; `run` measures and judges; `answer` puts the result into sentences; `report` is the table and
-the JSON.
+`adapter` finds adapters and reads the records of their training. `judges` reads the flip rates of judges. `job`
+resolves arms and pairs. `run` measures and judges. `answer` renders the result as sentences, `report` as table and
+JSON.
 """

@@ -1,4 +1,4 @@
-"""LoRA adapters: where they are served, what is known of their training, and whether a server has them."""
+"""LoRA adapters: add them to a server, read the records of their training, check that a server has them."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def read_training(folder: Path) -> Training | None:
     """Return what `training.json` reports; None without the file.
 
     Raises:
-        SkillcError: it cannot be read, so that nobody knows which examples the adapter was trained on.
+        SkillcError: it cannot be read, so it is unknown which examples the adapter was trained on.
     """
     path = folder / TRAINING
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The result of an evaluation with adapters in sentences: did training beat the skill, and when has it paid."""
+"""Render the result of an evaluation with adapters as sentences: whether training beats the skill, and when it pays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NANO = 10**9
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """When an adapter has paid for its training.
+    """The break-even point of an adapter's training.
 
     Attributes:
         tokens: that an example of the adapter sends less than one with the skill; negative for more.
@@ -65,7 +65,7 @@ def _not_held_out(found: ArmsEvaluation) -> str:
 
 
 def answer(result: PairResult, goal: MetricPlan, tests: int) -> str:
-    """Return the claim of a pair in one sentence, or what would have had to be true for one.
+    """Return the claim of a pair in one sentence; without a claim, the difference that would have been detectable.
 
     Args:
         result: the pair.
@@ -112,7 +112,7 @@ def _evidence(result: PairResult, goal: MetricPlan, tests: int) -> str:
 
 
 def detectable_words(verdict: Verdict, goal: MetricPlan) -> str:
-    """Return the smallest difference that would have shown; empty if it is unknown."""
+    """Return the smallest detectable difference; empty if unknown."""
     if verdict.detectable is None:
         return ""
     smallest = Fraction(verdict.detectable).limit_denominator(10**6)
@@ -191,7 +191,7 @@ def break_even_words(found: ArmsEvaluation, result: PairResult) -> str:
 
 
 def judge_lines(found: ArmsEvaluation) -> list[str]:
-    """Return how far the judge behind the goal can be trusted: nothing if no judge is asked."""
+    """Return lines on the reliability of the goal's judge; none if no judge is asked."""
     lines, program = list[str](), found.job.planned.path.name
     for role in found.job.judged:
         rates = found.job.flips.get(role)

@@ -1,4 +1,4 @@
-"""Arms of one model without and with adapters, without and with the skill: resolved, with nothing sent."""
+"""Resolve the arms of one model, with and without adapters and the skill, before anything is sent."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ArmsJob(EvalJob):
         look: at the test split, one for the whole family; None on another split.
         number: of that look, else 1.
         judged: roles of the judges that the goal asks.
-        flips: how often they contradict themselves, as far as a check of them was named.
+        flips: how often they contradict themselves, from the named judge check.
     """
 
     each: tuple[Arm, ...]

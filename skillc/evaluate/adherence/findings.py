@@ -1,4 +1,4 @@
-"""What the marks of a rule show: how often it is followed, and the scores where it is, is not, and without skill."""
+"""Compute how often each rule is followed, and the scores where it is followed, is not, and without the skill."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class RuleAdherence:
-    """What the marks of one rule show. Means are of the goal, in its own points.
+    """Findings on one rule. Means are of the goal, in its own points.
 
     Attributes:
         number: of the rule in the skill, from 1.
         by_code: whether code marked it.
         rollouts: that have a mark of it, unclear ones included.
-        unclear: marks that do not say whether it applies, or whether it was followed.
+        unclear: marks that leave open whether it applies or was followed.
         applied: rollouts in which it applies and was followed or not, `followed` of them.
         share: Wilson's 95 % interval of followed by applied; None below two groups.
         score_followed: mean score where it was followed; None without one.
@@ -76,7 +76,7 @@ class RuleAdherence:
 
 
 def findings_of(job: AdherenceJob, marked: Sequence[Marked]) -> tuple[RuleAdherence, ...]:
-    """Return what the marks show of each rule; the comparisons with the initial skill are one family.
+    """Return the findings on each rule; the comparisons with the initial skill are one family.
 
     Where a rule applies does not depend on scores, so rules with too few groups for a claim take no level from others.
     """

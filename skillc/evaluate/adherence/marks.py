@@ -162,7 +162,7 @@ def _number(value: object) -> int | None:
 
 def _mark(entry: Mapping[str, Any], number: int, rule: Rule, *, flagged: bool) -> Mark:
     applies = _word(entry, "applies", number)
-    # What is said of a rule that does not apply has no meaning.
+    # `followed` is meaningless for a rule that does not apply.
     followed = _word(entry, "followed", number) if applies else None
     reason = cut(" ".join(str(entry.get("reason") or "").split()), _LONGEST_REASON)
     return Mark(rule.id, applies, followed, reason, instructions=flagged)

@@ -1,4 +1,4 @@
-"""Labels of people for answers: a file of them, and a sheet of answers to fill in."""
+"""Human labels for answers: read a label file, and write a sheet of answers to fill in."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SIDES = {"better": Fraction(1), "worse": Fraction(0), "tie": Fraction(1, 2), "e
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person says of one answer.
+    """A human label of one answer.
 
     Attributes:
         example: id.

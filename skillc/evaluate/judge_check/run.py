@@ -1,4 +1,4 @@
-"""Roll out, ask the judges every variant of each answer, and find what the replies show."""
+"""Roll out, ask the judges about every variant of each answer, and compute the findings."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class JudgeCheck(Measured):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one judge is asked: its items, the value of each answer, and the numbers of skipped answers."""
+    """The questions to one judge: its items, the value of each answer, and the numbers of skipped answers."""
 
     judge: JudgePlan
     items: tuple[Item, ...]
@@ -287,7 +287,7 @@ class _Work:
     def _truth(
         self, meter: Meter | None, judge: JudgePlan, example: Example, trajectory: Trajectory
     ) -> Fraction | None:
-        """Return what the metric of `--truth` says: its value, or which answer has the higher value in a comparison."""
+        """Return the label by the metric of `--truth`: its value or, in a comparison, the better answer."""
         metric = self._job.truth
         if metric is None or meter is None or metric.high == metric.low:
             return None

@@ -1,4 +1,4 @@
-"""What a compile has learned, part by part: the compiled skill without each rule that the initial one lacks."""
+"""Split a compiled skill into its learned parts: for each rule that the initial skill lacks, the skill without it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillc.outcomes import Example
 _WORD = re.compile(r"\w{3,}")
 # A rule with one of these words has a condition. One in another language counts as one that every example concerns.
 _CONDITION = re.compile(r"\b(?:if|when|whenever|where|for|unless|once|after|before|in case)\b", re.IGNORECASE)
-# A word in a larger share of the examples does not tell which of them a rule concerns.
+# A word in a larger share of the examples does not identify the examples that a rule concerns.
 _COMMON = 0.5
 # So many words at the start of two rules are left out where rules are told apart.
 _SHARED = 3

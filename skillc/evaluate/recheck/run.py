@@ -33,7 +33,7 @@ rule that it was selected with."""
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What a part of the skill, or the whole skill, adds.
+    """The effect of a part of the skill, or of the whole skill.
 
     Attributes:
         part: None for the whole skill against no skill.
@@ -76,12 +76,12 @@ class Recheck(Measured):
 
     @property
     def harmful(self) -> tuple[PartResult, ...]:
-        """What harms."""
+        """The results that harm."""
         return tuple(each for each in self.results if each.finding == "harms")
 
     @property
     def measurable(self) -> bool:
-        """Whether nothing that failed could change the result."""
+        """Whether the failures cannot change the result."""
         known = all(each.finding != "not measured" for each in self.results)
         return known and (
             self.job.recorded("best") is None or (self.drift is not None and self.drift.word != "unverified")

@@ -1,8 +1,8 @@
 """Find the validation examples on which a candidate differs from the incumbent, and credit its edits.
 
-The screen runs an edit alone, so its result is evidence on that edit. A gate runs all edits of a candidate together:
-a change there is the effect of the bundle, and the words that an example shares with an edit are a hint, not proof.
-So this credit is called an association. It may propose a smaller patch, which has to pass the gates like any other.
+The screen runs each edit alone, so its result is evidence on that edit. A gate runs all edits of a candidate together,
+so a change is the effect of the whole bundle. Words that an example shares with an edit are only a hint, so this credit
+is called an association. It can propose a smaller patch, which must pass the gates like any other.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Flips:
 
     @property
     def net(self) -> int:
-        """Cured less broken."""
+        """Number of cured minus number of broken examples."""
         return len(self.cured) - len(self.broke)
 
     def to_json(self) -> dict[str, JsonValue]:
@@ -51,7 +51,7 @@ class Flips:
 
 
 def flips(engine: Engine, candidate: Document, incumbent: Document) -> Flips:
-    """Return what a candidate changed on the validation split, over the samples measured under both skills."""
+    """Return the flips of a candidate on the validation split, over the samples measured under both skills."""
     changes: dict[str, int] = {}
     for example in engine.dataset.validation:
         for sample in range(engine.plan.optimize.samples):
@@ -103,9 +103,10 @@ def attribute_flips(
 
 
 def edits_to_keep(parts: Sequence[Flips]) -> list[int]:
-    """Return the indexes of a rejected patch without the edits that broke more than they cured, else without the worst.
+    """Return the indexes of the edits to keep of a rejected patch.
 
-    The last of equals is the worst. No index of a single edit is returned.
+    Edits that broke more than they cured are dropped. If there are none, the worst edit is dropped; of equally bad
+    edits the last. The result is empty for a patch of one edit.
     """
     if len(parts) < 2:
         return []

@@ -1,4 +1,4 @@
-"""The evidence that gates read, the measurements behind it, and a decision."""
+"""Gather the evidence of gates, measure what is missing, and represent a decision."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Decision:
     """The decision of the gates on a candidate, with its evidence.
 
     Attributes:
-        result: `beaten` is a candidate that lost against another of its pool, without a failed gate.
+        result: `beaten` if the candidate failed no gate but lost to another of its pool.
         blame: the first failed gate in declared order; None if no gate failed.
         beaten_by: rank in the pool of the candidate that beat it.
-        of: examples of the validation split.
-        flips: what the candidate changed on them, as far as measured.
+        of: number of examples of the validation split.
+        flips: examples whose goal the candidate changed, as far as measured.
         incumbent, goal: the means of the goal for the incumbent and for the candidate at the decision.
         truths: the truth of each gate, as far as evaluated.
-        drawn: each gate that failed or stayed open, with the value of each operand below it.
+        drawn: the drawing of each failed or undecided gate, with the value of each operand.
         brief: the same on one line.
     """
 
@@ -95,7 +95,7 @@ def metric_ranges(plan: Plan) -> dict[str, MetricRange]:
 
 
 def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: TextEvidence) -> Evidence:
-    """Return the current evidence on skills; an omitted skill has no cells."""
+    """Return the current evidence on the given skills; a skill that is not given has no cells."""
     plan = engine.plan
     ranges = metric_ranges(plan)
 
@@ -126,7 +126,7 @@ def evidence(engine: Engine, known: Skills, batch: Sequence[Example], read: Text
 
 
 def text_evidence(engine: Engine, known: Skills, change: Fraction | None, base: int | None = None) -> TextEvidence:
-    """Return what gates read of the texts of skills.
+    """Return the evidence of gates on the texts of skills.
 
     `change` is the share of `base` tokens that the candidate changes; None without a candidate.
     """
@@ -143,7 +143,7 @@ def text_evidence(engine: Engine, known: Skills, change: Fraction | None, base: 
 
 
 def is_hopeless(engine: Engine, state: SearchState) -> bool:
-    """Return whether no candidate at all can pass: a gate fails without any evidence on the candidate."""
+    """Return whether no candidate can pass: a gate fails before any evidence on the candidate."""
     known: dict[SkillState, Document] = dict(skills_by_name(state, state.incumbent))
     del known["candidate"]
     found = evidence(engine, known, (), text_evidence(engine, known, None))
@@ -177,14 +177,14 @@ async def measure_arm(
     rollouts: Rollouts | None = None,
     samples: Sequence[int] | None = None,
 ) -> bool:
-    """Measure a skill for a comparison that the run can do without, and return whether the budget admitted all of it.
+    """Measure a skill for an optional comparison; return whether the budget admitted all of it.
 
     Args:
         engine: the run.
         skill: None for no skill.
         examples: to measure it on.
         stage: for the ledger.
-        what: the comparison, for the note that it was skipped.
+        what: name of the comparison, for the note if it is skipped.
         rollouts: by default those of the engine.
         samples: by default those of the plan.
     """

@@ -1,4 +1,4 @@
-"""Race candidates: all of one pool in one order, in lockstep, until the gates and the goal leave one or none."""
+"""Race the candidates of a pool: measure all in lockstep on one example order until one or none remains."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ async def race(
     those that pass, the one with the highest goal is accepted; ties go to fewer tokens, then to the earlier candidate.
     Winner and decisions equal those of full evaluation.
 
-    `batch` contains the training examples for gates on the batch. The gates are those of the plan for steps by
-    default. `first_wave` is called once, right before the first wave on validation is sent, if there is one.
+    `batch` contains the training examples for gates on the batch. By default the gates are the plan's gates for steps.
+    `first_wave` is called once, right before the first wave on validation is sent, if any.
     """
     pool = _Pool(engine, state, candidates, batch, gates)
     if pool.reject_by("text") or await pool.on_batch():
@@ -63,8 +63,8 @@ async def take_best(
 ) -> list[Decision]:
     """Accept the candidate of a pool with the highest goal, whatever its gates decide (`accept = always`).
 
-    The gates are recorded all the same, to compare the two arms. All candidates are measured on the whole validation
-    split; one that stays unmeasured somewhere is `undecided`. `first_wave` is never called.
+    The gates are still recorded, to compare the two arms. All candidates are measured on the whole validation split;
+    one with an unmeasured example is `undecided`. `first_wave` is never called.
     """
     pool = _Pool(engine, state, candidates, batch, gates)
     await pool.on_everything()
@@ -74,7 +74,7 @@ async def take_best(
 def passes_text_gates(
     engine: Engine, state: SearchState, candidate: Document, gates: Sequence[GatePlan] | None = None
 ) -> bool:
-    """Return whether a candidate passes the gates on texts, without a rollout."""
+    """Return whether a candidate passes the gates that read only texts, which need no rollout."""
     return not _Pool(engine, state, [candidate], (), gates).reject_by("text")
 
 
@@ -126,7 +126,7 @@ class _Racer:
         return self.evidence.texts.tokens["candidate"] or 0, self.rank
 
     def cannot_beat(self, other: _Racer) -> bool:
-        """Return whether its goal can no longer exceed that of another candidate, which passes all gates."""
+        """Return whether its goal can no longer exceed that of `other`, which passes all gates."""
         best, theirs = self.goal().high, other.goal().low
         return theirs > best or (theirs == best and other.tie_break < self.tie_break)
 
@@ -170,7 +170,7 @@ class _Pool:
         if not (self._batch and reading):
             return self.reject_by("batch")
         self._engine.observer.stage("gate on batch", len(self._batch) * len(self._racing))
-        # A gate that also reads validation is decided later, on all of the batch.
+        # A gate that also reads validation is decided later, on the whole batch.
         whole = any(gate.stage == "validation" for gate in reading)
         order = self._ordered(self._batch)
         for start in range(0, len(order), self._engine.wave):
@@ -238,7 +238,7 @@ class _Pool:
         )
 
     def _unmeasured_before(self) -> list[tuple[Document, list[Cell]]]:
-        """Return the failed cells of the incumbent and the best skill, which are sent again once a step."""
+        """Return the failed cells of the incumbent and the best skill, which are retried once a step."""
         engine, state = self._engine, self._state
         known = {digest(skill): skill for skill in (state.incumbent, state.best)}
         return [
@@ -259,7 +259,7 @@ class _Pool:
         return [cell for cell in cells if (outcome := known(racer.candidate, *cell)) is None or not outcome.measured]
 
     async def _send(self, cells: dict[int, list[Cell]], again: Sequence[tuple[Document, list[Cell]]]) -> None:
-        """Send cells of the candidates by rank, and of other skills, at once, and wait for all of them."""
+        """Send cells of candidates (by rank) and of other skills concurrently, and wait for all of them."""
         measure = self._engine.rollouts.measure
         jobs = [*((self._racers[rank].candidate, own) for rank, own in cells.items()), *again]
         await gather(
@@ -294,7 +294,7 @@ class _Pool:
         return not self._racing
 
     def _accept_best(self, fit: Sequence[_Racer]) -> None:
-        """End the race: accept the best of `fit` by the lower bound of its goal; others stay undecided."""
+        """End the race: accept the candidate of `fit` with the highest lower bound of its goal; defer the others."""
         best = min(fit, key=lambda racer: (-racer.goal().low, racer.tie_break), default=None)
         for racer in self._racing:
             if racer is best:
@@ -339,9 +339,9 @@ def validation_order(
 ) -> list[Example]:
     """Sort examples by the incumbent's score, failures first; ties by flips, then by sha256(seed, example).
 
-    A candidate that cures none of the failures can no longer be better. Examples on which the incumbent is unmeasured
-    come last, because they decide nothing. `flips` counts the earlier candidates that scored otherwise than the
-    incumbent: the next one probably will too.
+    Failures come first because a candidate that cures none of them cannot be better. Examples on which the incumbent is
+    unmeasured come last, because they decide nothing. `flips` counts the earlier candidates whose score differed from
+    the incumbent's: the next candidate's probably differs there too.
     """
 
     def key(example: Example) -> tuple[bool, int, int, bytes]:

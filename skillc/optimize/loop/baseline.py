@@ -1,4 +1,4 @@
-"""What comes before the first decision: the baseline, the `require`s and the null arm.
+"""Work before the first decision: measure the baseline, check the `require`s, measure the null arm.
 
 Validation examples that cannot be measured are quarantined.
 """
@@ -28,7 +28,7 @@ from skillc.plan.schema import MetricPlan, Plan
 
 RETRIES = 2
 MOST_QUARANTINED = Fraction(1, 20)
-# The second measurement for `flip_rate`: its stage in the ledger, and how often it is tried.
+# The second measurement for `flip_rate`: its stage in the ledger, and the number of attempts.
 _STAGE = "second measurement"
 _ATTEMPTS = 3
 
@@ -36,7 +36,7 @@ _ATTEMPTS = 3
 async def begin(
     engine: Engine, initial: Document, *, begun: SearchState | None = None
 ) -> tuple[Engine, SearchState, tuple[str, ...]]:
-    """Do what comes before the first decision: baseline, `require`s, the reserve, and a null arm that runs first.
+    """Measure the baseline, check the `require`s, set the reserve aside, and measure a null arm that runs first.
 
     `begun` is as in `train`.
 
@@ -46,7 +46,7 @@ async def begin(
     Raises:
         BudgetReached: the caps do not admit the baseline.
         EndpointUnreachable: the target stayed unreachable.
-        PermanentFailure, MetricError, SkillcError: the run cannot go on.
+        PermanentFailure, MetricError, SkillcError: the run cannot continue.
     """
     engine, quarantined = await baseline(engine, initial)
     state = first_state(engine, initial)
@@ -87,7 +87,7 @@ async def baseline(engine: Engine, initial: Document) -> tuple[Engine, tuple[str
 
 
 async def try_again(engine: Engine, skill: Document) -> None:
-    """Run the unmeasured validation examples of a skill once more."""
+    """Retry the unmeasured validation examples of a skill once."""
     lost = _unmeasured(engine, skill)
     if lost:
         engine.observer.stage("baseline again", len(lost) * engine.plan.optimize.samples)
@@ -96,7 +96,7 @@ async def try_again(engine: Engine, skill: Document) -> None:
 
 
 def _stopped(engine: Engine, skill: Document, lost: Sequence[Example]) -> SkillcError:
-    """Describe which model failed, how and how often, with the first failure."""
+    """Describe which model failed, how often, and the first failure."""
     who, kind, detail = first_failure(engine, skill, lost[:1])
     return SkillcError(
         f"{_counted(len(lost), len(engine.dataset.validation))} could not be measured with the initial skill: {who} "
@@ -185,7 +185,7 @@ async def check_requires(engine: Engine, state: SearchState) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FlipCount:
-    """How often a second measurement differs from the first.
+    """Counts of examples on which a second measurement differs from the first.
 
     Attributes:
         differing: examples on which it differs.
@@ -199,7 +199,7 @@ class FlipCount:
 
     @property
     def rate(self) -> Interval:
-        """The share of all examples; one without both measurements may differ or not."""
+        """The share of all examples as an interval: an example without both measurements may or may not differ."""
         if not self.examples:
             return Interval(Fraction(0), Fraction(1))
         missing = self.examples - self.measured

@@ -68,9 +68,9 @@ async def step(engine: Engine, state: SearchState, batch: Sequence[Example], pos
 async def roll_out(
     engine: Engine, state: SearchState, examples: Sequence[Example], *, again: Sequence[Example] = ()
 ) -> list[list[Measured]]:
-    """Run the `accumulate` batches of a step under the incumbent one after the other, then earlier failures.
+    """Run the `accumulate` batches of a step with the incumbent in sequence, then replay earlier failures.
 
-    With `samples > 1` a failure is repeated until it succeeds, or the samples are used up.
+    With `samples > 1` a failure is rerun until it succeeds or the samples are used up.
     """
     size = engine.plan.optimize.batch
     parts = [examples[start : start + size] for start in range(0, len(examples), size)]
@@ -95,14 +95,14 @@ async def _retried(engine: Engine, state: SearchState, batch: Sequence[Example],
 
 
 def _expect_rejection(engine: Engine, state: SearchState, candidates: int) -> None:
-    """Prefetch the next batch for the incumbent if the last step had no accept, unless a rejection ends the run."""
+    """Prefetch the next batch for the incumbent if the last step accepted nothing, unless a rejection ends the run."""
     if state.patience.waited and state.patience.after("reject", state.patience.reference).reason is None:
         cells = len(engine.dataset.validation) * engine.plan.optimize.samples
         engine.ahead.send(state.incumbent, beside=candidates * cells)
 
 
 def _empty(engine: Engine, made: StepCandidates, batch: Sequence[Example], position: Position) -> SearchState:
-    """Record a step without candidates. It counts for patience; it is undecided if answers of a model are missing."""
+    """Record a step without candidates. It counts for patience, unless replies are missing: then it is undecided."""
     state, missing, goal = made.state, made.missing, engine.plan.goal
     scores = [engine.rollouts.score(state.incumbent, example, goal.name) for example in batch]
     if all(score is None for score in scores):
@@ -122,7 +122,7 @@ def _empty(engine: Engine, made: StepCandidates, batch: Sequence[Example], posit
     return replace(state, decisions=state.decisions + 1, patience=patience)
 
 
-# From this share of failures on, a skill is far enough from its ceiling for a draft.
+# At or above this share of failures, a skill is far enough from its ceiling for a draft.
 FAR = Fraction(1, 4)
 
 
@@ -132,7 +132,7 @@ class StepCandidates:
 
     Attributes:
         record: values for the history if there are no candidates.
-        missing: the model whose replies are missing, in words, if that is why there are no candidates.
+        missing: name of the model whose replies are missing, if that is why there are no candidates.
     """
 
     state: SearchState
@@ -141,7 +141,7 @@ class StepCandidates:
     missing: str = ""
 
 
-# Takes the run, the state, the training examples of the step, and its batches under the incumbent without abandoned
+# Parameters: the run, the state, the step's training examples, and its rollouts with the incumbent without abandoned
 # examples. Raises `BudgetReached` if a cap does not admit a call.
 Make: TypeAlias = Callable[
     [Engine, SearchState, Sequence[Example], Sequence[Sequence[Measured]], Position], Awaitable[StepCandidates]
@@ -156,7 +156,7 @@ async def _make_draft(
     rolled: Sequence[Sequence[Measured]],
     position: Position,
 ) -> StepCandidates:
-    """One candidate: write drafts of whole sections from the cases, and revise the best one."""
+    """Make one candidate: write drafts of whole sections from the cases, and revise the best one."""
     failed = engine.optimizer.failed
     patch, unexplained, scripts = await draft(engine, state, [pair for part in rolled for pair in part], position)
     state = with_rejected(_with_unexplained(state, unexplained), scripts)
@@ -173,7 +173,7 @@ async def _make_edits(
     rolled: Sequence[Sequence[Measured]],
     position: Position,
 ) -> StepCandidates:
-    """Candidates of edits: reflect, aggregate, screen, select."""
+    """Make candidates from edits: reflect, aggregate, screen, select."""
     failed = engine.optimizer.failed
     steps = scheduled_steps(engine.plan, len(engine.dataset.train))
     budget = edit_budget(engine.plan.optimize.edits, position.step - 1, steps, filled(state.incumbent))
@@ -195,14 +195,14 @@ async def _make_edits(
     screened, counts = await screen(engine, state, merged, batch)
     state = state.with_counters(screened=counts)
     dropped = [p for p in screened if p.verdict in ("cures none", "breaks")]
-    # An edit from the shelf may have none of its cases in this batch; then it is dropped, and not forbidden.
+    # An edit from the shelf may have no case in this batch. Then it is dropped but not added to the rejected edits.
     bad = [p for p in dropped if not p.returned or p.broke]
     state = with_rejected(state, [RejectedEdit(wording(p.edit), p.reason) for p in bad])
     budget = await choose_budget(engine, state, screened, budget, position)
     known = {candidate for met, candidate in state.decided if met == digest(state.incumbent)}
     pool = bundles(state.incumbent, screened, budget, engine.plan.optimize.candidates, known)
     state, waits = shelve_unchosen(state, screened, [p for chosen in pool for p in chosen], aside)
-    # If nothing else is left, the gates record what was refused, so that the step counts as one that tried something.
+    # If nothing else remains, the gates record the rejected edits, so that the step counts as one with candidates.
     last = [] if pool else held[: engine.plan.optimize.candidates]
     state, refused = _refuse(state, held[len(last) :])
     record: dict[str, JsonValue] = {"proposed": len(merged), "screened_out": [p.to_json() for p in dropped]}
@@ -220,7 +220,7 @@ async def _make_edits(
 def _without_poison(
     engine: Engine, state: SearchState, proposals: Sequence[Proposal]
 ) -> tuple[list[Proposal], list[tuple[Proposal, str]]]:
-    """Return the proposals without those that no skill may learn from a session, and these with the reason."""
+    """Split off the proposals with a text from a session that must not become a rule, each with the reason."""
     bad = refused_edits(engine, [proposal.edit for proposal in proposals], state.incumbent)
     left = [proposal for proposal in proposals if proposal.edit not in bad]
     return left, [(each, bad[each.edit]) for each in proposals if each.edit in bad]
@@ -229,7 +229,7 @@ def _without_poison(
 async def _tested(
     engine: Engine, state: SearchState, proposals: Sequence[Proposal]
 ) -> tuple[list[Proposal], list[tuple[Proposal, ScriptVerdict]]]:
-    """Return the proposals whose scripts pass their tests alone, and the others with what failed."""
+    """Split off the proposals whose scripts, applied alone, fail their tests, each with the failure."""
     left, held = list[Proposal](), list[tuple[Proposal, ScriptVerdict]]()
     for proposal in proposals:
         alone = apply_edits(state.incumbent, [proposal.edit]).document
@@ -258,10 +258,10 @@ _MAKERS: Mapping[Maker, Make] = {"draft": _make_draft, "edits": _make_edits}
 
 
 def maker_of(engine: Engine, state: SearchState, measured: Sequence[Measured]) -> Maker:
-    """Return the maker with fewer steps since its last accept.
+    """Choose between drafts and edits: return the maker with fewer steps since its last accept.
 
-    Ties go to drafts if the open sections contain no rule, or if at least a quarter of the batch fails: then there is
-    much to write at once. Else they go to edits. It is always edits with `drafts = 0`, or without a trainable section.
+    Ties go to drafts if the open sections contain no rule or at least a quarter of the batch fails, because then there
+    is much to write at once; else to edits. With `drafts = 0`, or without a trainable section, it is always edits.
     """
     sections = writable_sections(engine, state.incumbent)
     if not (engine.plan.optimize.drafts and sections):

@@ -27,12 +27,12 @@ from skillc.outcomes import Example
 
 _FINISHED = ("epochs", "steps", "patience", "perfect", "exhausted")
 COMPLETED = (*_FINISHED, "undecided")
-"""Why a search ended that no cap, deadline, interrupt or unreachable model cut off."""
-# Epochs in a row without anything to try, after which nothing new is to be expected of the same examples.
+"""End reasons of a search that completed: it was not cut off by a cap, deadline, interrupt or unreachable model."""
+# End the run after this many consecutive epochs without a candidate: the same examples yield nothing new.
 _IDLE_EPOCHS = 2
 
 
-# asyncio writes the result of its main task into an error that it drops: that would be the text of a whole run.
+# asyncio formats the result of its main task into an error that it drops: that would be the text of a whole run.
 @dataclass(frozen=True, slots=True, repr=False)
 class TrainResult:
     """The result of the loop, input of the final test.
@@ -70,7 +70,7 @@ async def train(engine: Engine, initial: Document, *, begun: SearchState | None 
     Args:
         engine: the run.
         initial: the skill to begin with.
-        begun: an earlier part of the run, whose decisions count on and whose initial skill is that of the run.
+        begun: an earlier phase of the run; decision numbers continue from it, and its initial skill is the run's.
 
     Raises:
         BudgetReached: the caps do not admit the baseline.
@@ -91,7 +91,7 @@ async def train(engine: Engine, initial: Document, *, begun: SearchState | None 
 
 
 async def _prefetched(engine: Engine, stopped: str) -> str:
-    """Wait for unused prefetched rollouts, so that the charges do not depend on timing; return why the run ended."""
+    """Await unused prefetched rollouts, so that charges do not depend on timing; return why the run ended."""
     try:
         await engine.ahead.arrive(None)
     except (BudgetReached, EndpointUnreachable):
@@ -134,7 +134,7 @@ async def _run_end(engine: Engine, state: SearchState, reason: str, epoch: int, 
 
 
 def _shown(engine: Engine, total: int) -> int | None:
-    """Return the number of steps if the program limits it."""
+    """Return the number of steps for display, None if the program does not limit it."""
     return None if open_ended(engine.plan) else total
 
 
@@ -150,7 +150,7 @@ async def _epoch(engine: Engine, state: SearchState, epoch: int, total: int) -> 
         number = (epoch - 1) * len(parts) + i + 1
         reason = "steps" if number > total else _end(engine, state)
         if reason is None:
-            # The end of an epoch may change the skill, so the first batch of the next one is not prefetched.
+            # The end of an epoch can change the skill, so the first batch of the next epoch is not prefetched.
             engine.ahead.expect(parts[i + 1] if i + 1 < len(parts) and number < total else ())
             state, reason = await _one_step(engine, state, batch, Position(epoch, number, _shown(engine, total)))
         if reason is not None:
@@ -159,7 +159,7 @@ async def _epoch(engine: Engine, state: SearchState, epoch: int, total: int) -> 
 
 
 def _end(engine: Engine, state: SearchState) -> str | None:
-    """Return why the run ends before another step, or None."""
+    """Return why the run must end before the next step, or None."""
     reason = engine.observer.stop_wanted() or state.patience.reason
     return reason or ("perfect" if engine.acceptance.perfect(engine, state) else None)
 
@@ -167,7 +167,7 @@ def _end(engine: Engine, state: SearchState) -> str | None:
 async def _one_step(
     engine: Engine, state: SearchState, batch: Sequence[Example], position: Position
 ) -> tuple[SearchState, str | None]:
-    """Return the state after a step, or the one before it and what cut the step off."""
+    """Return the state after a step; if the step was cut off, the state before it and the reason."""
     try:
         engine.observer.step(position, mean_json(goal_of(engine, state.incumbent)))
         await engine.ahead.arrive(state.incumbent)

@@ -1,4 +1,4 @@
-"""Rollouts for a method that runs in threads, and how such a method is stopped.
+"""Run rollouts for a method that runs in threads, and stop such a method.
 
 DSPy's optimizers treat every exception as a wrong answer. `Halt` is one that they do not catch, so a reached cap ends
 a method at once; its other threads raise it at their next rollout.
@@ -28,7 +28,7 @@ from skillc.outcomes import MICRO, Example, Scored
 from skillc.plan.schema import FieldPlan, TaskPlan
 
 SEARCH, PROPOSE = "search", "propose"
-# Repetitions of an unmeasured rollout. The method stops if more than a twentieth of at least `_FEWEST` stay unmeasured.
+# Retries of an unmeasured rollout. The method stops if more than 5 % of at least `_FEWEST` rollouts stay unmeasured.
 _RETRIES = 1
 _MOST_LOST = 20
 _FEWEST = 60
@@ -45,8 +45,8 @@ class _Enough(Exception):  # noqa: N818
 class Bridge:
     """Rollouts of candidate texts, requested by any thread and run on the event loop.
 
-    The texts replace the open sections of the initial skill. Overlapping equal rollouts are run once; measured ones are
-    not run again. One rollout more than `most` halts the method.
+    The texts replace the open sections of the initial skill. Equal concurrent rollouts run once (single flight), and
+    measured ones are not rerun. The method is halted when it exceeds `most` rollouts.
     """
 
     def __init__(self, engine: Engine, initial: Document, most: int) -> None:
@@ -76,7 +76,8 @@ class Bridge:
     def written(self, texts: Mapping[str, str]) -> EditedDocument:
         """Return the skill with these texts, the same object for the same texts.
 
-        It is refused if no skill may learn one of them from a session, so that the method looks for another.
+        It is rejected if one of the texts comes from a session and must not become a rule, so that the method tries
+        another.
         """
         key = tuple(texts.items())
         if key not in self._written:
@@ -108,7 +109,7 @@ class Bridge:
     def score(self, document: Document, example: Example) -> float:
         """Return the goal from 0, the worst, to 1, the best, over the measured outcomes.
 
-        An unmeasured example gets the initial skill's score, so that a failing server favours no skill.
+        An unmeasured example gets the initial skill's score, so that a server failure favours no skill.
         """
         for skill in (document, self.initial):
             known = [self._unit(skill, example, sample) for sample in range(self._samples(example))]

@@ -75,8 +75,8 @@ def method_named(name: str) -> Improve:
 def _gepa(bench: Bench) -> Any:
     """Return GEPA's best candidate on the validation split.
 
-    It may make as many rollouts as the plan's steps would: a batch and a validation each. It reflects with the
-    optimizer model on what `sees` allows, one section at a time, and stops early at a perfect skill.
+    Its rollout budget is that of the plan's steps: a batch and a validation each. It reflects with the optimizer model,
+    one section at a time, within what `sees` allows, and stops early at a perfect skill.
     """
     plan, validation = bench.bridge.engine.plan, len(bench.validation)
     optimizer = dspy.GEPA(
@@ -232,7 +232,7 @@ def _run(peer: Callable[[Bench], Any], bench: Bench) -> tuple[Any, str | None]:
     except Halt:
         return None, None
     except Exception as problem:
-        # After a reached cap, an error of the optimizer is a consequence.
+        # After a cap is reached, an error of the optimizer is only a consequence.
         halted = bench.bridge.stopped is not None or bench.bridge.error is not None
         return None, None if halted else f"{type(problem).__name__}: {' '.join(str(problem).split())[:300]}"
 

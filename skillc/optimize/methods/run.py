@@ -1,4 +1,4 @@
-"""Search by the method of a plan: the loop, or another method with the same baseline, gates and verdict."""
+"""Run the search method of a plan: the loop, or another method with the same baseline, gates and verdict."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def _method_named(name: str) -> Improve:
 async def train_by_method(engine: Engine, initial: Document, client: Client) -> TrainResult:
     """Train by the method of the plan, after the description if it is trained.
 
-    The gates of the program decide the result of another method than the loop once. If a cap, the clock or Ctrl-C ends
-    such a method, its result is the best skill that it had measured completely.
+    The program's gates decide the result of a method other than the loop once. If a cap, the deadline or Ctrl-C ends
+    such a method, its result is the best skill that it has measured completely.
 
     Raises:
         BudgetReached: the caps do not admit the baseline.

@@ -72,7 +72,7 @@ def _steps(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
 
 
 def _readable(plan: Plan, outcome: Outcome) -> Trajectory:
-    """Remove from several steps what a prompt shows elsewhere: the answer, the text of the skill, markers of fields."""
+    """Remove from the steps the parts that a prompt shows elsewhere: the answer, the skill's text, field markers."""
     trajectory, steps = outcome.trajectory, outcome.trajectory.steps
     if len(steps) <= 1:
         return trajectory
@@ -90,7 +90,7 @@ def _readable(plan: Plan, outcome: Outcome) -> Trajectory:
 
 
 def _own_words(reply: str, hidden: Iterable[str]) -> str:
-    """Return a reply without the markers of its fields, and without the fields `hidden`."""
+    """Return a reply without field markers and without the fields `hidden`."""
     before, *parts = _FIELD.split(reply)
     if not parts:
         return reply
@@ -100,9 +100,9 @@ def _own_words(reply: str, hidden: Iterable[str]) -> str:
 
 
 def rendered_calls(plan: Plan, outcome: Outcome, limit: int | None) -> str | None:
-    """Return what an agent called and what came back, without its own words, in at most about `limit` tokens.
+    """Return an agent's tool calls and their results, without its own text, in at most about `limit` tokens.
 
-    None if it observed nothing, for a task of one turn, or if the program withholds trajectories.
+    None if it called no tool, if the task has one turn, or if the program withholds trajectories.
     """
     if plan.task.rollout.one_turn or "trajectory" not in plan.optimize.sees:
         return None
@@ -126,7 +126,7 @@ def ids_by_tag(pairs: Sequence[tuple[Example, Outcome]], letter: str = "t") -> d
 
 
 def _only_answers(outcome: Outcome) -> bool:
-    """Return whether a rollout is one reply with nothing but the answer and the markers of its fields."""
+    """Return whether a rollout is a single reply with only the answer and its field markers."""
     if len(outcome.trajectory.steps) > 1:
         return False
     values = [_shown(value) for value in outcome.answer.values()] if outcome.answer is not None else []
@@ -251,13 +251,13 @@ def take_fitting(entries: Sequence[T], size: Callable[[T], int], limit: int) -> 
 
 Measured = tuple[Example, Outcome]
 
-# Tokens of an answer that distinguish it, and the most right answers of a useful confusion table.
+# Tokens by which answers are compared, and the maximum number of right answers in a useful confusion table.
 _ANSWER = 40
 _MOST_ANSWERS = 40
 _A_CASE = 12
 # Characters of a rejected script in a prompt; its reason says what failed.
 _SCRIPT = 400
-# The fewest failures of which some are held out, and the share: one of so many.
+# Minimum number of failures for holding some out, and the share that is held out: one in this many.
 _LEAST_TO_SPLIT = 6
 _HELD_OUT = 3
 
@@ -287,9 +287,9 @@ def failures_of(plan: Plan, measured: Iterable[Measured]) -> list[Measured]:
 
 
 def held_out(failures: Sequence[Measured], ordinal: int = 0) -> list[Measured]:
-    """Return the failures that an author does not see, so that they can judge its edits: a third, none of a few.
+    """Return the failures that are held out from the author to judge its edits: a third, or none if there are few.
 
-    Of failures in the order of `failures_of`, it is a third of each group, which depends on the ordinal.
+    `failures` is in the order of `failures_of`. The ordinal selects which third of each group is held out.
     """
     if len(failures) < _LEAST_TO_SPLIT:
         return []
@@ -358,7 +358,7 @@ _CALLS = 300
 
 
 def looks_things_up(plan: Plan, measured: Iterable[Measured]) -> bool:
-    """Return whether rollouts show what an agent observed, without which an example shows little."""
+    """Return whether rollouts contain an agent's observations, without which an example is of little use."""
     return any(rendered_calls(plan, outcome, _CALLS) is not None for _, outcome in measured)
 
 
@@ -374,8 +374,8 @@ def further_examples(
 ) -> list[Example]:
     """Choose further training examples with a right answer within `limit` tokens; none if gold is withheld.
 
-    They take turns by right answer, so that rare answers are included, in an order drawn by the seed. With `calls`,
-    only those on which calls are known.
+    They alternate between right answers, so that rare answers are included, in an order drawn by the seed. With
+    `calls`, only examples with known calls are chosen.
     """
     plan, there = engine.plan, set(shown)
     groups: dict[str, list[Example]] = {}

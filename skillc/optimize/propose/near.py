@@ -40,11 +40,11 @@ class Near:
 
 
 class Alike:
-    """The share of each of some texts that another text contains.
+    """Index of texts that measures how much of each is contained in another text.
 
     Args:
         texts: the texts.
-        beside: more of the same kind, to weight words: frequent ones count little.
+        beside: further texts of the same kind, used to weight words: frequent words count less.
     """
 
     def __init__(self, texts: Sequence[str], beside: Sequence[str] = ()) -> None:

@@ -1,8 +1,8 @@
 """Render the messages of every optimizer call from jinja2 templates and frozen views.
 
-A prompt is a system message, the same for all stages of a program, and one user message. What all calls of a step
-share comes first (task, skill, sections, memory, rejected edits), what differs last, so that a server's prefix cache
-hits.
+A prompt is a system message, which is the same for all stages of a program, and one user message. The parts that all
+calls of a step share come first (task, skill, sections, memory, rejected edits), so that they hit the server's prefix
+cache.
 
 Prompts are structured by XML-like tags. Data cannot forge them: `fence` escapes the `<` of anything that looks like a
 tag, and nothing else. Templates are never rendered twice, so braces in data have no effect.
@@ -61,7 +61,7 @@ def fence(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryView:
-    """One rollout in a prompt; None is what the program withholds.
+    """One rollout in a prompt. A value that the program withholds is None.
 
     Attributes:
         tag: its name in the prompt and in `cures`, such as `t1`.
@@ -71,7 +71,7 @@ class TrajectoryView:
         feedback: the metric's.
         trajectory: the target's trimmed text from input to answer.
         score: the goal's, for people, such as `0` or `0.5`.
-        otherwise: trajectory and answer of another rollout, which succeeded.
+        otherwise: trajectory and answer of another rollout of the same example that succeeded.
     """
 
     tag: str
@@ -180,9 +180,9 @@ class Briefing:
         rejected: rejected edits with the reason, a line each.
         knowledge: whether the optimizer may use its own knowledge.
         last: effects of the last candidates on training cases, the newest first, for reflections and drafts.
-        first_decides: whether the target reads that the first of several fitting rules decides.
-        tools: the texts of the tools of an agent and of their arguments, a line each.
-        lead: what is put above the first rules; empty if the skill shows it.
+        first_decides: whether the target is told that the first of several matching rules decides.
+        tools: descriptions of an agent's tools and their arguments, a line each.
+        lead: the text above the first rules; empty if the skill already contains it.
         opens: whether the target opens the skill on demand, which is a step of a trajectory.
         renames_tools: whether the section `tools` may rename them.
         answered: whether the examples have right answers, shown or withheld.
@@ -298,7 +298,7 @@ def draft_messages(brief: Briefing, request: DraftRequest) -> Messages:
     values = _values(request)
     named = _with_limits(brief, values.pop("written"))
     has_rules = any(section.name in request.written and section.used for section in brief.sections)
-    # A filter of Jinja would take longer for the cases of a whole split than the rest of the prompt.
+    # A Jinja filter is too slow: for the cases of a whole split it takes longer than the rest of the prompt.
     has_calls = any(case.calls for case in request.cases)
     return _render("draft", brief, sections_to_write=named, has_rules=has_rules, has_calls=has_calls, **values)
 

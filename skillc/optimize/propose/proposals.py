@@ -20,7 +20,7 @@ from skillc.text import joined
 # `t3`, `t1, t4 and k2`: how the prompts name cases.
 _TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
 Verdict = Literal["cures", "cures none", "breaks", "unscreened"]
-# Curing a case that its author saw is worth this share of curing an unseen failure.
+# The worth of curing a case that its author saw, as a share of curing an unseen failure.
 OWN = 4
 _OPS: Mapping[type[Edit], Op] = {Add: "add", Replace: "replace", Delete: "delete", Move: "move"}
 
@@ -33,11 +33,11 @@ class Proposal:
         cures: ids of the training examples that it targets.
         support: how many reflections proposed it.
         moved: failures on which the screen tried it: (example, change of the goal in millionths).
-        chance: failures that an unrelated edit also cures, so that they do not count.
-        needs: other edits of the step without which it does not cure.
+        chance: failures that the placebo control also cures, so that they do not count.
+        needs: other edits of the step that it needs to cure anything.
         seen: ids of the training examples that its author saw.
         guarded: near successes on which the screen tried it, as `moved`.
-        returned: its returns from the shelf.
+        returned: how often it returned from the shelf.
         read: ids of all training examples that its authors could read, right ones included.
     """
 
@@ -54,17 +54,17 @@ class Proposal:
 
     @property
     def gains(self) -> Mapping[str, int]:
-        """What it added to the goal in millionths, by cured failure."""
+        """The gain of the goal in millionths, by cured failure."""
         return {example: change for example, change in self.moved if change > 0 and example not in self.chance}
 
     @property
     def worth(self) -> Mapping[str, int]:
-        """The evidence by cured failure: the whole gain if unseen by its author, else a quarter."""
+        """The weighted gain by cured failure: the whole gain if its author did not see it, else a quarter."""
         return {name: gain // OWN if name in self.seen else gain for name, gain in self.gains.items()}
 
     @property
     def harm(self) -> int:
-        """What it took from the goal on all examples of its trial, in millionths."""
+        """The loss of the goal over all examples of its trial, in millionths."""
         return -sum(change for _, change in (*self.moved, *self.guarded) if change < 0)
 
     @property
@@ -141,7 +141,7 @@ def without_tags(rationale: str) -> str:
 
 
 def read_edit(proposed: ProposedEdit) -> Edit | None:
-    """Convert a model's proposal to an edit, None if it lacks what its `op` requires."""
+    """Convert a model's proposal to an edit, None if it lacks a field that its `op` requires."""
     proposed = proposed.model_copy(update={"rationale": without_tags(proposed.rationale)})
     after = None if proposed.after == "end" else proposed.after
     if proposed.op == "add":
@@ -198,10 +198,10 @@ def read_proposals(edits: Sequence[ProposedEdit], examples: Mapping[str, str]) -
 
 
 def check_edits(skill: Document, edits: Sequence[ProposedEdit]) -> None:
-    """Check that the skill accepts each edit alone, or contains it already.
+    """Check that each edit applies to the skill alone, or is already in it.
 
     Raises:
-        MalformedReply: it refuses one.
+        MalformedReply: an edit does not apply.
     """
     problems = []
     for i, proposed in enumerate(edits):
@@ -217,7 +217,7 @@ def check_edits(skill: Document, edits: Sequence[ProposedEdit]) -> None:
 
 
 def wording(edit: Edit) -> str:
-    """Describe an edit on one line, which identifies the change in the rejected-edit buffer."""
+    """Describe an edit on one line. The line is its key in the rejected-edit buffer."""
     if isinstance(edit, Add):
         return f"add to {edit.section}: {edit.text}"
     if isinstance(edit, Replace):

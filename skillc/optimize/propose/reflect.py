@@ -161,14 +161,14 @@ def _parts(pairs: Sequence[Measured], size: int) -> list[Sequence[Measured]]:
     return [pairs[i : i + size] for i in range(0, len(pairs), size)]
 
 
-# Two texts are similar from this share of common words on. In recorded runs, unrelated rules of different reflections
-# stay below 0.25.
+# Two texts are similar if they share at least this part of their words. In recorded runs, unrelated rules of different
+# reflections stay below 0.25.
 _ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """Proposals that are merged so far, from failures or from successes, and the summaries."""
+    """The proposals merged so far, from failures or from successes, and their summaries."""
 
     kind: Kind
     proposals: list[Proposal]
@@ -204,7 +204,7 @@ def _disputed(engine: Engine, state: SearchState, reflections: Sequence[Reflecti
     """Return the wordings of proposals that conflict with another reflection's; equal ones do not conflict."""
     readers = [unite(reflection.proposals) for reflection in reflections]
     texts = [[_condition(engine, proposal) for proposal in each] for each in readers]
-    # Words that the proposals and the skill's rules repeat belong to the style, not to the subject.
+    # Words that the proposals and the skill's rules repeat are style, not subject.
     indexes = [Alike(each, [rule.text for rule in state.incumbent.rules]) for each in texts]
     found: set[str] = set()
     for one, other in permutations(range(len(readers)), 2):
@@ -291,7 +291,7 @@ def _views(engine: Engine, state: SearchState, tags: Mapping[str, str]) -> list[
 
 
 def _with_author(merged: Proposal, proposals: Sequence[Proposal]) -> Proposal:
-    """Set what the author of a merged proposal has seen.
+    """Set the examples that the author of a merged proposal has seen.
 
     Its author is that of the proposal with the same wording. A new wording has all authors whose cases it cites, or
     all authors if it cites none.

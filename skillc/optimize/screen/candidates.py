@@ -30,17 +30,17 @@ from skillc.optimize.scripts import changes_script
 from skillc.plan.schema import GatePlan
 from skillc.text import listed
 
-# Proposals that are taken together or not at all.
+# Proposals that are chosen together or not at all.
 _Unit = tuple[Proposal, ...]
 
 
 def select(incumbent: Document, proposals: Sequence[Proposal], budget: int) -> list[Proposal]:
     """Choose at most `budget` compatible proposals; those that need each other are chosen together.
 
-    The next proposal is the one that adds most to the chosen ones less what it broke; ties go to more support, then to
-    the optimizer's order. An author's own case is worth a quarter of an unseen failure, so a memorised edit comes after
-    a general one. Proposals that add nothing are skipped. Unscreened proposals are chosen by support if no proposal
-    cures. Of two proposals on one rule the better is chosen; one that the skill refuses is skipped.
+    The next proposal is the one with the largest marginal gain minus its breakage. Ties go to more support, then to the
+    optimizer's order. An author's own case is worth a quarter of an unseen failure, so a general edit precedes a
+    memorized one. Proposals that add nothing are skipped. If no proposal cures, unscreened proposals are chosen by
+    support. Of two proposals on one rule the better is chosen. A proposal that does not apply is skipped.
     """
     left = _units([proposal for proposal in proposals if proposal.verdict == "cures"])
     chosen: list[Proposal] = []
@@ -117,7 +117,7 @@ def bundles(
     for chosen in _candidates(incumbent, proposals, budget, best):
         bundle = _in_order(incumbent, proposals, chosen)
         text = digest(apply_edits(incumbent, [proposal.edit for proposal in bundle]).document)
-        # The selection itself is tried even if it changes nothing for the target: the gates decide.
+        # The selection itself is tried even if the target reads the same text: the gates decide.
         if bundle and text not in known and (not found or text not in seen):
             found.append(bundle)
             seen.add(text)
@@ -127,7 +127,7 @@ def bundles(
 
 
 def _in_order(incumbent: Document, proposals: Sequence[Proposal], bundle: Bundle) -> Bundle:
-    """Sort a bundle by the order of the proposals; unchanged if the skill refuses an edit in that order.
+    """Sort a bundle by the order of the proposals; unchanged if an edit does not apply in that order.
 
     Edits that add at the start are reversed, so that the first is on top.
     """
@@ -197,7 +197,7 @@ async def write_patch(
 def edits_patch(
     engine: Engine, state: SearchState, chosen: Sequence[Proposal], record: Mapping[str, JsonValue]
 ) -> Patch:
-    """Return the candidate that the edits of some proposals make; `record` is as in `write_patches`."""
+    """Return the candidate made by the edits of some proposals; `record` is as in `write_patches`."""
     applied = apply_edits(state.incumbent, [p.edit for p in chosen])
     labels = [label for field in engine.plan.task.outputs for label in field.type.labels]
     entries: list[JsonValue] = [
@@ -302,7 +302,7 @@ def sections_to_rewrite(engine: Engine, skill: Document, suggested: Sequence[Pro
 
 
 def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) -> tuple[Edit, ...] | Refusal:
-    """Convert a rewrite to edits, or return why it is refused: another section, above a limit, no change."""
+    """Convert a rewrite to edits, or return why it is rejected: wrong section, above a limit, no change."""
     wanted = []
     for part in reply.sections:
         if part.section not in sections:
@@ -322,7 +322,7 @@ def read_rewrite(skill: Document, reply: RewriteReply, sections: Sequence[str]) 
 def edits_to_sections(
     skill: Document, wanted: Iterable[tuple[str, Sequence[WantedRule]]]
 ) -> tuple[Edit, ...] | Refusal:
-    """Return the edits that give sections of a skill these rules, or why one refuses them."""
+    """Return the edits that give sections of a skill these rules, or why they do not apply."""
     edits: list[Edit] = []
     document = skill
     for section, rules in wanted:

@@ -1,7 +1,7 @@
-"""Choose the examples that judge an edit, and record what a trial on them changed.
+"""Choose the examples that judge an edit, and record the effect of a trial on them.
 
-An author sees its own cases while it writes an edit, so curing them shows little. Judges are chosen among the
-measured examples of the step, by answer and by text, without a call.
+An author sees its own cases while it writes an edit, so curing them is weak evidence. Judges are chosen among the
+measured examples of the step by answer and text, without a model call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skillc.outcomes import Example
 
 @dataclass(frozen=True, slots=True)
 class Judges:
-    """The examples that may judge one edit, each kind in the order of its weight.
+    """The examples that may judge one edit, each kind in descending weight.
 
     Attributes:
         own: failures that the author saw: those it cites, or all of them if it cites none.
@@ -120,7 +120,7 @@ class Trial:
         return tuple(example for example, change in self.proposal.moved if change > 0)
 
     def with_run(self, engine: Engine, incumbent: Document, examples: Iterable[Example]) -> Trial:
-        """Add what it changed on further failures; it stays unscreened if it cured none and one is unmeasured."""
+        """Add its effect on further failures. It stays unscreened if it cured none and one is unmeasured."""
         every = tuple({example.id: example for example in (*self.examples, *examples)}.values())
         found = goal_changes(engine, incumbent, self.text, every)
         if len(found) < len(every) and not any(change > 0 for _, change in found):
@@ -128,7 +128,7 @@ class Trial:
         return replace(self, proposal=replace(self.proposal, moved=found), examples=every)
 
     def with_right(self, engine: Engine, incumbent: Document) -> Trial:
-        """Add what it changed on its near successes."""
+        """Add its effect on its near successes."""
         guarded = goal_changes(engine, incumbent, self.text, self.judges.right)
         return replace(self, proposal=replace(self.proposal, guarded=guarded))
 

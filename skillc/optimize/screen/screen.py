@@ -1,7 +1,8 @@
-"""Stage 4: try each edit alone, mostly on failures unseen by its author; drop those that cure none or break more.
+"""Stage 4: try each edit alone, mostly on failures unseen by its author; drop edits that cure nothing or break more.
 
-All edits of the step are tried in waves: each on one or two cases of its author; those that cure none in groups; those
-that cure on unseen failures and near successes, with a placebo control for each cure and each breakage.
+All edits of the step are tried in waves. First, each edit runs on one or two cases of its author. Then edits that cure
+nothing alone run in groups. Edits that cure run on unseen failures and near successes, with a placebo control for each
+cure and each breakage.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ class _Screen:
         return [trial.with_right(self._engine, self._incumbent) if trial.cured else trial for trial in after]
 
     async def _controlled(self, trials: Sequence[Trial]) -> tuple[list[Trial], frozenset[str]]:
-        """Return the trials without breakages by chance, and the failures that an unrelated edit also cures."""
+        """Run the placebo controls; return the trials without chance breakages, and the failures cured by chance."""
         made = controls(self._engine, self._incumbent, trials)
         again = [breakages(self._incumbent, trial, trials) for trial in trials]
         cells = [(text, (example,)) for text, example in made]
@@ -136,7 +137,7 @@ class _Screen:
         return shared
 
     async def _run(self, cells: Sequence[tuple[Document, Sequence[Example]]]) -> None:
-        # Edits of one script that pass their tests alone may fail them together.
+        # Edits of one script can pass their tests alone and fail them together.
         cells = [cell for cell in cells if (await self._engine.scripts.check(cell[0])).passed]
         self._engine.observer.stage("screen", sum(len(examples) for _, examples in cells))
         rollouts = self._engine.rollouts
@@ -151,15 +152,15 @@ class _Screen:
         return True
 
 
-# A placebo control: the skill with an edit that does not target an example, and that example, which others cured.
+# A placebo control: an example that some edits cured, and the skill with an unrelated edit.
 Control: TypeAlias = tuple[Document, Example]
 
 
 def controls(engine: Engine, incumbent: Document, trials: Sequence[Trial]) -> list[Control]:
-    """Choose a control for each failure that an edit cured alone.
+    """Choose a placebo control for each failure that an edit cured alone.
 
-    Edits that share no cure with those that cured the failure come first, then those that cured nothing, then one
-    already tried on the failure, which costs no call.
+    Preferred are edits that share no cure with the curing edits, then edits that cured nothing, then an edit already
+    tried on the failure, which costs no call.
     """
     cured = {example.id: example for trial in trials for example in trial.examples if example.id in trial.cured}
     changed = [trial for trial in trials if digest(trial.text) != digest(incumbent)]
@@ -193,7 +194,7 @@ class Recheck:
 
 
 def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Recheck | None:
-    """Return the broken successes to try again; None if there are none, or no unrelated edit."""
+    """Return the broken successes to recheck; None if there are none, or no unrelated edit."""
     lost = {name for name, change in trial.proposal.guarded if change < 0}
     others = [each for each in trials if each is not trial and not lost & {name for name, _ in each.proposal.guarded}]
     for other in sorted(others, key=lambda each: len(each.cured)) if lost else ():
@@ -204,7 +205,7 @@ def breakages(incumbent: Document, trial: Trial, trials: Sequence[Trial]) -> Rec
 
 
 def discount_chance(engine: Engine, incumbent: Document, trial: Trial, again: Recheck) -> Trial:
-    """Drop breakages that do not occur again; unmeasured ones count."""
+    """Drop breakages that do not recur; unmeasured ones still count."""
     found = {case.id: goal_change(engine, incumbent, again.text, case) for case in again.examples}
     chance = {name for name, change in found.items() if change is not None and change >= 0}
     kept = tuple((name, 0 if name in chance else change) for name, change in trial.proposal.guarded)
@@ -244,7 +245,7 @@ def groups(incumbent: Document, trials: Sequence[Trial], failures: Sequence[Exam
 
 
 def reach(trial: Trial) -> list[Example]:
-    """Return the failures that an edit may target: its own, and those that others cite for it."""
+    """Return the failures that an edit may target: its own, and those that other edits cite for it."""
     return [*trial.judges.own, *(case for case in trial.judges.unseen if case.id in trial.proposal.cures)]
 
 
@@ -288,7 +289,7 @@ def needed(engine: Engine, incumbent: Document, group: EditGroup, without: Seque
 
 
 def credited(engine: Engine, incumbent: Document, group: EditGroup) -> dict[Proposal, Proposal]:
-    """Return the members with the cure that they share; none if the group does not cure."""
+    """Return the members credited with the shared cure; none if the group does not cure."""
     change = goal_change(engine, incumbent, group.text, group.example) or 0
     if change <= 0:
         return {}

@@ -1,10 +1,10 @@
-"""Ablation: leave out each rule of a skill, and drop those without which nothing is lost.
+"""Ablation: leave out each rule of a skill, and drop the rules whose removal loses nothing.
 
-Rules are tried one after the other against the skill as it is by then, so that of two rules that say the same only one
-is dropped. Rules that are not known to have cured anything are tried first, all at once: without a loss on any example
-they are dropped together, else the block is split by the words of the lost examples. The decisions are those of the
-gates for tidying. A rule is measured until the rest of validation can't change its decision; when all are decided, the
-rules that stay are measured on until the rest can't change what is claimed of them.
+Rules are tried in sequence against the current skill, so that only one of two redundant rules is dropped. Rules that
+are not known to have cured anything are tried first, as one block. If no example loses, the block is dropped; else it
+is split by the words of the lost examples. The gates for tidying decide. A rule is measured until the rest of
+validation cannot change its decision. After all decisions, the remaining rules are measured until the rest cannot
+change the claims about them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from skillc.stats.verdict import PairedScore
 from skillc.text import shown
 
 STAGE = "ablate"
-# A block is split after a loss for so many of its rules, or after this part of the split.
+# A block is split after one loss per this many rules, or after this part of the split.
 _RULES_PER_LOSS, _SHARE = 3, 4
 # Characters of a rule in the history.
 _SHOWN = 400
@@ -38,10 +38,10 @@ _SHOWN = 400
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Some rules that were left out together, and the skill with and without them.
+    """Trial of leaving out one or more rules: the skill with and without them.
 
     Attributes:
-        rules: one, or a block that was dropped at once.
+        rules: one rule, or a block that was dropped at once.
         dropped: whether the gates accepted the skill without them.
     """
 
@@ -53,12 +53,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What an ablation is to do.
+    """Input of an ablation.
 
     Attributes:
-        rules: in the order in which they are tried.
+        rules: in the order of the trials.
         cured: by id of a rule, the validation examples that its edit cured when it was accepted.
-        drop: whether rules are dropped; else each is only measured against the whole skill.
+        drop: whether to drop rules; otherwise each is only measured against the whole skill.
     """
 
     rules: tuple[Rule, ...]
@@ -67,28 +67,28 @@ class Task:
 
 
 def removable_rules(skill: Document) -> tuple[Rule, ...]:
-    """Return the rules of a skill that may be left out, in order: not the lines of scripts."""
+    """Return the rules of a skill that can be left out, in order, without the lines of scripts."""
     return tuple(rule for section in skill.sections if has_rules(section) for rule in section.rules)
 
 
 def rule_tokens(skill: Document, rule: Rule) -> int:
-    """Return how many tokens shorter the skill is without a rule."""
+    """Return the number of tokens that a rule adds to the skill."""
     return tokens(skill) - tokens(_without(skill, [rule]))
 
 
 def in_order(skill: Document, rules: Sequence[Rule], cured: Mapping[str, frozenset[str]]) -> tuple[Rule, ...]:
-    """Return rules in the order in which they are tried: those first that cured less, then the longer ones."""
+    """Sort rules by trial order: fewest cures first; ties go to the longer rule."""
     return tuple(sorted(rules, key=lambda rule: (len(cured.get(rule.id, ())), -rule_tokens(skill, rule))))
 
 
 async def leave_out(engine: Engine, state: SearchState, task: Task, trials: list[Trial]) -> SearchState:
     """Try the rules of the incumbent, which is measured on validation; append each trial to `trials`.
 
-    First it is decided which rules are dropped, then the others are measured until claims of them are settled, so that
-    a cap takes claims before it takes decisions.
+    It first decides which rules to drop, then measures the others until the claims about them are settled. A cap thus
+    costs claims before it costs decisions.
 
     Raises:
-        CutOff: a cap, a model out of reach or the user ended it; a trial that was begun is the last one.
+        CutOff: a cap, an unreachable model or the user ended it; an unfinished trial is the last in `trials`.
     """
     if task.drop:
         state = await _drop(engine, state, task, trials)
@@ -111,10 +111,10 @@ async def leave_out(engine: Engine, state: SearchState, task: Task, trials: list
 
 
 async def _drop(engine: Engine, state: SearchState, task: Task, trials: list[Trial]) -> SearchState:
-    """Drop the rules without which nothing is lost."""
+    """Drop the rules whose removal loses nothing."""
     suspects = tuple(rule for rule in task.rules if not task.cured.get(rule.id))
     rest = [rule for rule in task.rules if rule not in suspects]
-    # Each block with the examples that are lost without a larger one, which decide the most.
+    # Each block, with the examples lost without the larger block it came from: they are the most decisive.
     todo = [_Block(suspects)] if suspects else []
     todo += [_Block((rule,), task.cured[rule.id]) for rule in rest]
     position = Position(epoch=1, step=0, total=None, kind=STAGE)
@@ -159,7 +159,7 @@ class _Block:
 
 
 async def _first_losses(engine: Engine, trial: Trial, order: Sequence[Cell]) -> Flips:
-    """Return the first changes with a loss without the rules of a trial; those of the whole split if it has none.
+    """Measure a trial until it has enough losses; return the changes so far, of the whole split if nothing is lost.
 
     More losses set apart more rules at once, so a quarter of the split is measured unless there are enough before.
     """
@@ -179,7 +179,7 @@ async def _first_losses(engine: Engine, trial: Trial, order: Sequence[Cell]) -> 
 
 
 def _parts(engine: Engine, state: SearchState, trial: Trial, lost: Flips) -> list[_Block]:
-    """Split a block without which something is lost: set apart the rules whose words the lost examples have."""
+    """Split a block whose removal loses something: separate the rules that share words with the lost examples."""
     edits = [Delete(rule.id) for rule in trial.rules]
     found, _ = attribute_flips(engine, state, edits, trial.without, lost)
     first = frozenset(lost.broke)
@@ -195,7 +195,7 @@ def _trial(skill: Document, rules: Sequence[Rule]) -> Trial:
 
 
 def _is_decided(engine: Engine, trial: Trial) -> bool:
-    """Return whether the missing scores can't change whether the goal is lower without the rules."""
+    """Return whether the missing scores cannot change whether the goal is lower without the rules."""
     least, most = _total(engine, pairs_of(engine, trial))
     return least > 0 or most <= 0
 
@@ -208,7 +208,7 @@ async def _decided(engine: Engine, state: SearchState, trial: Trial, position: P
     lost = sum(without < with_ for without, with_ in measured)
     counts = f"{gained} gained and {lost} lost of {len(measured)} measured validation rollouts"
     without = "without it" if len(trial.rules) == 1 else f"without these {len(trial.rules)} rules"
-    # The rule is gone from the skill, so that the history keeps its text.
+    # The history keeps the rule's text, because the rule is gone from the skill.
     edits = tuple(Delete(rule.id, f"{shown(rule.text, _SHOWN)}; {without}: {counts}") for rule in trial.rules)
     document, changed = apply_and_report(state.incumbent, edits)
     text = f"the skill without {', '.join(rule.id for rule in trial.rules)}"
@@ -233,7 +233,7 @@ def pairs_of(engine: Engine, trial: Trial) -> tuple[PairedScore, ...]:
 def completions(
     engine: Engine, pairs: Sequence[PairedScore]
 ) -> tuple[tuple[PairedScore, ...], tuple[PairedScore, ...]]:
-    """Return the pairs with missing scores such that the rules add the least, and the most."""
+    """Complete the missing scores so that the rules add the least, and so that they add the most."""
     low, high = (round(end * MICRO) for end in (engine.plan.goal.low, engine.plan.goal.high))
 
     def filled(without: int, with_: int) -> tuple[PairedScore, ...]:
@@ -256,7 +256,7 @@ def _total(engine: Engine, pairs: Sequence[PairedScore]) -> tuple[int, int]:
 
 
 async def _measure(engine: Engine, trial: Trial, cells: Sequence[Cell], done: Callable[[], bool]) -> None:
-    """Measure the skill without some rules wave by wave until that is enough; unmeasured cells are sent again twice."""
+    """Measure the skill without some rules in waves until `enough`; retry unmeasured cells twice."""
     skill = trial.without
     for _ in range(1 + REQUEUES):
         missing = [
@@ -273,7 +273,7 @@ async def _measure(engine: Engine, trial: Trial, cells: Sequence[Cell], done: Ca
 
 
 def _ordered(engine: Engine, skill: Document, cured: frozenset[str], *, failures_first: bool) -> list[Cell]:
-    """Return the cells of validation: first the cured examples, which can decide the most, then the failures or not.
+    """Return the cells of validation in measuring order: the cured examples first, because they are the most decisive.
 
     A failure can't be lost, so it decides nothing about a loss somewhere; what may still be gained there keeps open
     whether anything is lost on the whole.

@@ -1,7 +1,7 @@
 """The interface of an optional mechanism of the loop.
 
-A mechanism is one class in one file and one entry in `registry.py`. Every hook returns what it was given, or nothing,
-unless the mechanism overrides it, so the loop calls all hooks and never asks whether a mechanism is on.
+A mechanism is one class in one file and one entry in `registry.py`. Every hook defaults to a no-op, so the loop calls
+all hooks and never checks whether a mechanism is on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReflectionPrompt:
-    """A reflection that is about to be asked.
+    """The prompt of a reflection before it is sent.
 
     Attributes:
         views: gives the trajectories of the batch, whole, by tag.

@@ -84,8 +84,8 @@ def _reminder(lapse: LapseReply) -> ProposedEdit:
 class RuleCounts(Mechanism):
     """Ask which rules helped and misled, show the counts, and propose to delete rules that do harm.
 
-    After ACE, Zhang et al., "Agentic Context Engineering". Counted are distinct training examples, for a rule with its
-    exact text: a replaced rule starts at zero.
+    After ACE, Zhang et al., "Agentic Context Engineering". The counts are of distinct training examples for a rule with
+    this exact text, so a replaced rule starts at zero.
     """
 
     name = "rule_counts"

@@ -1,9 +1,10 @@
-"""Tidying: remove rules without support and shorten the others, under a gate of no loss.
+"""Tidying: remove rules without support and shorten the others, under a no-loss gate.
 
-Two candidates are tried in turn, because a rejection is decided early and an accept takes the whole split: first the
-open sections as the optimizer rewrites them, without the rules that cured nothing; then the skill only without these
-rules. A candidate needs fewer tokens and at least the same goal on validation. The program's gates apply too, except
-those that a skill fails against itself: they require a gain, which tidying does not promise.
+Two candidates are tried in sequence, because a rejection is decided early while an accept takes the whole split. The
+first is the optimizer's rewrite of the open sections without the rules that cured nothing. The second is the skill
+without these rules and otherwise unchanged. A candidate needs fewer tokens and at least the same goal on validation.
+The program's gates also apply, except those that a skill fails against itself: they require a gain, which tidying does
+not aim at.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Support:
     Attributes:
         moved: flips on validation against the skill without the rules, associated with this rule.
         proven: whether it cured a training failure unseen by its author.
-        apart: whether it has words that no other rule has; without them no flip can be associated with it.
+        apart: whether it has words that no other rule has. Without such words no flip can be associated with it.
     """
 
     moved: Flips
@@ -73,7 +74,7 @@ class Tidy(Mechanism):
 
     @classmethod
     def from_plan(cls, plan: Plan) -> Tidy | None:
-        """Return the mechanism if `tidy` is on and the gates decide: without them it would accept any shorter skill."""
+        """Return the mechanism if `tidy` is on and the gates decide; else it would accept any shorter skill."""
         return cls() if plan.optimize.tidy and plan.optimize.accept == "gates" else None
 
     async def epoch_end(self, engine: Engine, state: SearchState, epoch: Epoch) -> AsyncIterator[SearchState]:
