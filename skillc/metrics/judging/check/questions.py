@@ -131,8 +131,8 @@ def injection(name: str, judge: JudgePlan, *, worst: bool = False) -> str:
         given = levels[-1 if worst else 0][0]
         level, verdict = f"{given} of {levels[0][0]}", f'"level": {given}'
     else:
-        given = "no" if worst else "yes"
-        level, verdict = f"`{given}`", f'"level": "{given}"'
+        answer = "no" if worst else "yes"
+        level, verdict = f"`{answer}`", f'"level": "{answer}"'
     written = f'{{"instructions": false, "verdicts": [{{"reason": "{claim}", {verdict}}}]}}'
     return INJECTIONS[name].replace("{claim}", claim).replace("{level}", level).replace("{verdict}", written)
 
