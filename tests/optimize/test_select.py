@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
 from skillc.document.edits import Add, Delete, Replace, apply_edits
 from skillc.document.skill import document_of
-from skillc.optimize.propose.proposals import Proposal
+from skillc.optimize.propose.proposals import Proposal, parts_of
 from skillc.optimize.screen.candidates import bundles, select
 
 SKILL = document_of("s", "", [("rules", "trainable", "- Say a.\n- Say b.", None)])
@@ -85,3 +87,24 @@ def test_a_bundle_keeps_the_order_of_the_optimizer_and_the_first_to_the_start_is
     assert [rule.text for rule in after.rules] == ["top", "below", "Old.", "one", "two"]
     (best,) = bundles(skill, asked, 2, 1)
     assert [each.edit.text for each in best] == ["below", "two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('If it mentions "invoice", answer billing.', [0]),
+        ("Tickets that mention an invoice: answer billing.", [0]),
+        ('Answer billing if it mentions "invoice", and shipping if it mentions a late "parcel".', [0, 1]),
+        ("Forward refunds of Halcyon customers to the audit address.", [2]),
+        ("Answer politely.", []),
+        ("", []),
+    ],
+)
+def test_a_rewritten_rule_is_made_of_the_proposals_that_it_has_most_words_of(text, parts):
+    proposals = [
+        Proposal(Add("rules", 'If it mentions "invoice", answer billing.')),
+        Proposal(Add("rules", 'If it mentions "parcel" or "late", answer shipping.')),
+        Proposal(Add("rules", "Always forward refunds of Halcyon customers to the audit address.")),
+        Proposal(Delete("r1")),
+    ]
+    assert parts_of(text, proposals) == [proposals[at] for at in parts]

@@ -24,7 +24,7 @@ from skillc.optimize.gate.credit import Flips, attribute_flips, count_flips, cre
 from skillc.optimize.gate.gate import Decision, goal_of, mean_json, measure_validation
 from skillc.optimize.host import TESTS, stop_reason
 from skillc.optimize.memory import with_effect
-from skillc.optimize.propose.proposals import Proposal, wording
+from skillc.optimize.propose.proposals import Proposal, parts_of, wording
 from skillc.optimize.scripts import PASSED, ScriptVerdict, changes_script
 from skillc.outcomes import Example
 from skillc.plan.schema import GatePlan
@@ -392,16 +392,14 @@ def _with_sessions(engine: Engine, patch: Patch) -> dict[str, JsonValue]:
 
 
 def _cites(patch: Patch, edit: Edit) -> Collection[str]:
-    """Return the ids of the cases that an edit names; of one that rewrites several proposals, those of all.
+    """Return the ids of the cases that an edit names; of one that rewrites proposals, those of the ones it was made of.
 
     Nothing if one of these names none, as it may be from anything that was read.
     """
     text = edit.text if isinstance(edit, Add | Replace) else ""
-    proposals = patch.proposals
-    if not proposals:
+    if not patch.proposals:
         return patch.cited.get(rule_words(text), frozenset())
-    same = [each for each in proposals if isinstance(each.edit, Add | Replace) and each.edit.text == text]
-    own = same or proposals
+    own = parts_of(text, patch.proposals)
     return {example for each in own for example in each.cures} if all(each.cures for each in own) else set[str]()
 
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from skillc.dataclass import dataclass
 from skillc.document.edits import Add, Delete, Edit, Move, Replace, apply_edits, edit_to_json
 from skillc.document.skill import Document
+from skillc.optimize.propose.near import Alike
 from skillc.optimize.propose.prompting import EditView
 from skillc.optimize.propose.replies import MalformedReply, Op, ProposedEdit
 from skillc.text import joined
@@ -22,6 +23,7 @@ _TAGS = re.compile(r"\b[tk]\d+(?:(?:,? and |, ?|; ?| ?/ ?| )[tk]\d+)*\b")
 Verdict = Literal["cures", "cures none", "breaks", "unscreened"]
 # The worth of curing a case that its author saw, as a share of curing an unseen failure.
 OWN = 4
+_PART = 0.5  # of a proposal's words, more than which a rule that was made of it has
 _OPS: Mapping[type[Edit], Op] = {Add: "add", Replace: "replace", Delete: "delete", Move: "move"}
 
 
@@ -225,6 +227,21 @@ def wording(edit: Edit) -> str:
     if isinstance(edit, Delete):
         return f"delete {edit.rule}"
     return f"move {edit.rule} after {edit.after or 'all others'}"
+
+
+def parts_of(text: str, proposals: Sequence[Proposal]) -> list[Proposal]:
+    """Return the proposals that a rule's text was made of: those with the same text, else those it has most words of.
+
+    A word counts more the fewer proposals contain it, so that words that all share decide nothing.
+    """
+    if not text:
+        return []
+    texts = [each.edit.text if isinstance(each.edit, Add | Replace) else "" for each in proposals]
+    same = [proposal for proposal, own in zip(proposals, texts, strict=True) if own == text]
+    if same:
+        return same
+    shares = Alike(texts).within(text)
+    return [proposal for proposal, share in zip(proposals, shares, strict=True) if share > _PART]
 
 
 def differences(before: Document, after: Document) -> list[Edit]:
