@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--check",
     is_flag=True,
-    help="With --judge: ask it three times about each session that a person labelled; no label.",
+    help="With --judge: measure it against a person's labels, three questions a session; label nothing.",
 )
 @click.option("--person", metavar="NAME", help="Who labels in the terminal; by default the login name.")
 @plan_options
