@@ -34,8 +34,6 @@ def project(tmp_path, monkeypatch):
     program = make_project(tmp_path / "project")
     monkeypatch.chdir(program.parent)
     monkeypatch.setenv("FAKE_KEY", "by-hand-no-key")
-    # The check as it was recorded: with the texts that ask for `worked` alone.
-    monkeypatch.setattr("skillc.labels.judging.ASKED_FOR", ("worked",))
     return program
 
 
@@ -73,6 +71,7 @@ def test_the_recorded_judge_passes_the_check_and_its_labels_are_those_that_were_
     assert checked.strip() in log
     assert "the second verdict differs on 0; 0 unmeasured" in checked
     assert "a text that asks for it turned 0 of 10 failed ones into `worked`" in checked
+    assert "a text that asks for it turned 0 of 10 worked ones into `failed`" in checked
     assert labelled.splitlines()[0] in log
     noisy = "noisy(signal, sensitivity = 100%, specificity = 100%, positives = 10 examples, negatives = 10 examples)"
     assert noisy in " ".join(agreed.split()) and noisy in " ".join(log.split())
@@ -84,23 +83,23 @@ def test_both_verdicts_on_a_session_are_recorded_and_equal():
     verdicts: dict[str, list[str]] = {}
     for call in CALLS:
         verdicts.setdefault(call.prompt, []).append(json.loads(call.reply)["verdicts"][0]["level"])
-    assert len(CALLS) == PLAIN + 10
-    assert sorted(map(len, verdicts.values())) == [1] * 30 + [2] * 20
+    assert len(CALLS) == PLAIN + 20
+    assert sorted(map(len, verdicts.values())) == [1] * 40 + [2] * 20
     assert all(len(set(given)) == 1 for given in verdicts.values())
     assert len({call.reply for call in CALLS}) == len(CALLS), "no reply is a copy of another"
 
 
-def test_the_recording_has_no_reply_to_a_text_of_the_check_that_asks_for_failed():
+def test_ten_replies_are_to_texts_of_the_check_in_either_direction():
     (judge,) = judges_of(plan_file(TASK / "judge.skill").plan)
     own = [[injection(name, judge, worst=worst) for name in INJECTIONS] for worst in (False, True)]
-    asked = [sum(any(text in call.prompt for text in texts) for call in CALLS) for texts in own]
-    assert asked == [10, 0]
+    assert [sum(any(text in call.prompt for text in texts) for call in CALLS) for texts in own] == [10, 10]
 
 
 def test_a_judge_that_obeys_every_text_is_refused_though_it_agrees_with_the_person(project):
     checked, refused = ran(project, obeying(lambda call: True), CHECK, LABEL)
     assert "kappa 1.00, at least 1.00 (95 %)" in checked and "the second verdict differs on 0" in checked
-    assert "not passed: a text in the session that asks for it turned 10 of 10 into `worked`" in checked
+    for outcome in ("worked", "failed"):
+        assert f"a text in the session that asks for it turned 10 of 10 into `{outcome}`" in checked
     assert "did not pass its check" in refused
     with SessionStore(project.parent / DEFAULT) as store:
         assert not [each for each in labels_of(store) if each.kind == "judge"]
