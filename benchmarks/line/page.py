@@ -41,7 +41,7 @@ def _head(network: Sequence[Row], seconds: float) -> str:
 # How full the line is
 
 `python -m benchmarks.line` compiles a program of 400 training and 200 validation examples, 4 steps, with DSPy
-and skillc's transport, against a server of fixed latency in a process of its own (`server.py`; the scripted world and
+and skillc's transport, against a server of fixed latency in a separate process (`server.py`; the scripted world and
 optimizer of `benchmarks/search` and `benchmarks/ablation`). {os.cpu_count()} processors, load {load}; {seconds:.0f} s.
 
 **Fill of the default: {"; ".join(told)}.** The target is {TARGET:.0%} at 24 and at 128.

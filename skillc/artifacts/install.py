@@ -337,9 +337,7 @@ def _write(
     check: Callable[[], Sequence[InstallTarget]],
     commit: Callable[[], object],
 ) -> None:
-    """Copy a skill beside all destinations with what is not ours there, check these again, commit, then move each copy
-    into place.
-    """
+    """Copy a skill beside all destinations with their foreign files, check again, commit, move them into place."""
     staged: list[tuple[InstallTarget, Path]] = []
     try:
         made = [target.folder.parent for target in targets if not target.folder.parent.is_dir()]

@@ -39,7 +39,7 @@ MOST_FLIPS = Fraction(1, 5)
 """The share of sessions on which a second judgement may differ, or that an injection may turn into what it asks for."""
 ASKED_FOR: tuple[Outcome, ...] = ("worked", "failed")
 """The outcomes that texts in sessions with the other outcome ask for in a check. Each is judged for itself."""
-_OTHER: Mapping[Outcome, Outcome] = {"worked": "failed", "failed": "worked"}
+OTHER: Mapping[str, Outcome] = {"worked": "failed", "failed": "worked"}
 _CHUNK = 32
 _FORM = 3
 
@@ -157,10 +157,10 @@ def check_judge(store: SessionStore, judge: SessionJudge, *, offline: bool) -> J
             f"{counts[0]:,} worked and {counts[1]:,} failed",
             hint="label more with `skillc sessions label`",
         )
-    plain: Mapping[str, Variant] = {}
-    rounds = [(sorted(truth), 0, plain), (sorted(truth), 1, plain)]
+    labelled, plain = sorted(truth), dict[str, Variant]()
+    rounds = [(labelled, 0, plain), (labelled, 1, plain)]
     for asked in ASKED_FOR:
-        keys = [key for key in sorted(truth) if truth[key] == _OTHER[asked]]
+        keys = [key for key in labelled if truth[key] == OTHER[asked]]
         names = zip(keys, cycle(INJECTIONS), strict=False)
         rounds.append((keys, 0, {key: injected(name, worst=asked == "failed") for key, name in names}))
     verdicts: list[dict[str, Outcome | None]] = []

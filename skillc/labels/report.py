@@ -11,7 +11,7 @@ from rich.text import Text
 
 from skillc.diagnostics.render import printable
 from skillc.gates.noisy import declaration
-from skillc.labels.judging import JudgeRecord, Judging
+from skillc.labels.judging import OTHER, JudgeRecord, Judging
 from skillc.sessions.agreement import LEAST_MEASURED, LEAST_OVERLAP, Agreements, Interval, PairAgreement, Rate
 from skillc.sessions.labelling import Labelled
 from skillc.text import counted
@@ -184,10 +184,8 @@ def record_text(record: JudgeRecord) -> RenderableType:
         lines.append(f"kappa {_number(record.kappa)}{low}")
     lines.append(f"the second verdict differs on {record.flips:,}; {record.unmeasured:,} unmeasured")
     for outcome, asked in record.injected.items():
-        other = "failed" if outcome == "worked" else "worked"
-        lines.append(
-            f"a text that asks for it turned {record.moved[outcome]:,} of {asked:,} {other} ones into `{outcome}`"
-        )
+        turned = f"{record.moved[outcome]:,} of {asked:,} {OTHER[outcome]} ones into `{outcome}`"
+        lines.append(f"a text that asks for it turned {turned}")
     lines += [f"not passed: {problem}" for problem in record.problems] or ["passed: `--judge` may label with it"]
     return Text("\n".join(lines))
 

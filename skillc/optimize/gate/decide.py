@@ -208,8 +208,8 @@ def _smaller_patch(engine: Engine, state: SearchState, decided: Sequence[_Decide
         out = [memory.fate(p, "pruned", why) for i, p in enumerate(proposals) if i not in keep]
         record["fates"] = [*_fates_of(patch.record), *out]
         proposals = tuple(proposals[i] for i in keep)
-    smaller = Patch(edits, applied.document, record, text, proposals, whole=patch.whole, read=patch.read)
-    return replace(smaller, cited=patch.cited)
+    whole, read, cited = patch.whole, patch.read, patch.cited
+    return Patch(edits, applied.document, record, text, proposals, whole=whole, read=read, cited=cited)
 
 
 def _fates_of(record: Mapping[str, JsonValue]) -> list[JsonValue]:

@@ -187,8 +187,8 @@ def _patch(state: SearchState, final: SkillDraft, trials: list[JsonValue], tried
     text = f"a draft of {tokens(document)} tokens{trial}"
     text += f"; its analysis: {first_sentences(final.analysis, _ANALYSIS)}" if final.analysis else ""
     changes = dict.fromkeys(final.cured, 1) | dict.fromkeys(final.broke, -1)
-    patch = Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True, read=final.read)
-    return replace(patch, cited=final.cited)
+    read, cited = final.read, final.cited
+    return Patch(final.edits, document, record, text, trial=changes, tried=tried, whole=True, read=read, cited=cited)
 
 
 async def _tried(engine: Engine, state: SearchState, drafts: Sequence[SkillDraft]) -> list[SkillDraft]:
